@@ -1,0 +1,187 @@
+"""The vocabulary of refusals and failures.
+
+One table, :data:`CODES`, names every way an operation can end without a result: a stable code, what it means, the
+setting that governs it, whether trying again can help, and the HTTP status that the REST routes answer with. Magics,
+command line and REST all speak it, so a code means the same everywhere.
+
+No message carries a resolved address: an error must not tell a page or a model what a name resolves to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jupyter_webresearch.models import Page
+
+__all__ = ["CODES", "BadInput", "ErrorCode", "Failed", "Refused", "WebResearchError"]
+
+
+@dataclass(frozen=True)
+class ErrorCode:
+    """One row of the vocabulary.
+
+    Attributes
+    ----------
+    code
+        Stable name, the only thing that programs should compare.
+    meaning
+        What happened, in one sentence for people.
+    status
+        HTTP status of a REST answer that carries it.
+    setting
+        ``Class.trait`` that governs it, if one does.
+    retryable
+        Whether the same request can succeed later without any change.
+    """
+
+    code: str
+    meaning: str
+    status: int
+    setting: str | None = None
+    retryable: bool = False
+
+
+_ROWS = (
+    # What the caller wrote can't be read.
+    ErrorCode("bad_request", "An argument is missing, unknown or out of range.", 400),
+    ErrorCode("invalid_url", "The URL is not an absolute http(s) URL that every parser reads the same way.", 400),
+    ErrorCode("request_too_large", "The request body is larger than the limit.", 413, "WebFetch.max_request_body"),
+    ErrorCode("blocked_method", "CONNECT, TRACE and names that are not HTTP tokens are not sent.", 400),
+    ErrorCode("blocked_header", "This header belongs to the connection or to cloud metadata services.", 400),
+    # What the policy decided.
+    ErrorCode("unsupported_scheme", "Only http and https are read.", 403),
+    ErrorCode("blocked_host", "The host name is one that never names a public site.", 403, "WebPolicy.extra_blocked"),
+    ErrorCode("blocked_port", "The port is not one of those allowed.", 403, "WebPolicy.allowed_ports"),
+    ErrorCode(
+        "blocked_address",
+        "The host is, or resolves to, an address that is not public.",
+        403,
+        "WebPolicy.allow_private_networks",
+    ),
+    ErrorCode("insecure_redirect", "An https answer redirects to http and would expose what was sent.", 403),
+    ErrorCode("redirect_refused", "The redirect would carry a request body to another origin.", 403),
+    ErrorCode("too_many_redirects", "The chain of redirects is longer than the limit.", 502, "WebFetch.max_redirects"),
+    # What the network or the site did.
+    ErrorCode("unresolved", "The host name has no address.", 502, "WebFetch.dns_timeout", True),
+    ErrorCode("unreachable", "No connection could be made.", 502, None, True),
+    ErrorCode("tls", "The certificate or the TLS handshake was not accepted.", 502),
+    ErrorCode("timeout", "The time for the whole operation ran out.", 504, "WebFetch.timeout", True),
+    ErrorCode("bad_response", "The answer is not valid HTTP.", 502),
+    ErrorCode("bad_encoding", "The Content-Encoding is unknown, damaged or nested too deeply.", 502),
+    ErrorCode("headers_too_large", "The answer's headers are larger than the limit.", 502, "WebFetch.max_headers"),
+    ErrorCode("http_status", "The site answered with a status that is not success.", 502),
+    ErrorCode("rate_limited", "The site asks to wait.", 429, None, True),
+    # What could not be made of the answer.
+    ErrorCode("too_large", "The body is larger than the limit and of a kind that can't be cut.", 502, "WebFetch.max_body"),
+    ErrorCode("unsupported_content", "This kind of content is not shown as text.", 415),
+    ErrorCode("no_text", "The page holds no text; it may need a browser.", 422),
+    ErrorCode("too_complex", "Not even plain text could be had within the time and memory allowed.", 422, "WebExtraction.wall_time"),
+    ErrorCode("extraction_failed", "The extraction worker ended without an answer.", 500, None, True),
+    # Reading on.
+    ErrorCode("bad_offset", "The offset lies beyond the end of the text.", 416),
+    ErrorCode("body_dropped", "The stored body was dropped to make room; read it again with --fresh.", 410, "WebFetch.store_size"),
+    # Saving.
+    ErrorCode("save_refused", "The path is not a plain file inside the notebook's folder.", 403),
+    ErrorCode("file_exists", "A file of that name is there already.", 409),
+    # Around it.
+    ErrorCode("cancelled", "The operation was interrupted.", 499, None, True),
+    ErrorCode("config", "A setting can't be used.", 500),
+    ErrorCode("unauthorized", "The caller did not prove who it is.", 403),
+    ErrorCode("not_found", "There is nothing of that name here.", 404),
+    ErrorCode("internal", "A fault of ours.", 500),
+)
+
+CODES: dict[str, ErrorCode] = {row.code: row for row in _ROWS}
+
+
+class WebResearchError(Exception):
+    """Base of all errors that an operation raises.
+
+    Parameters
+    ----------
+    code
+        A key of :data:`CODES`; anything else is a programming error.
+    message
+        One line for people: what happened and what to do. Never holds a resolved address or a secret.
+    setting
+        ``Class.trait`` that governs this case, when it differs from the table's.
+    retry_after
+        Seconds after which a retry can succeed, when known.
+    page
+        The :class:`~jupyter_webresearch.models.Page` that was read all the same (status errors).
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        setting: str | None = None,
+        retry_after: float | None = None,
+        page: Page | None = None,
+    ) -> None:
+        super().__init__(message)
+        row = CODES[code]
+        self.code = code
+        self.message = message
+        self.setting = setting if setting is not None else row.setting
+        self.retryable = row.retryable
+        self.status = row.status
+        self.retry_after = retry_after
+        self.page = page
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the REST error body: ``message``, ``reason``, ``code`` and what else is known."""
+        body: dict[str, Any] = {
+            "message": self.message,
+            "reason": CODES[self.code].meaning,
+            "code": self.code,
+            "retryable": self.retryable,
+        }
+        if self.setting:
+            body["setting"] = self.setting
+        if self.retry_after is not None:
+            body["retry_after"] = self.retry_after
+        if self.page is not None:
+            body["page"] = self.page.to_json()
+        return body
+
+    @staticmethod
+    def from_json(body: dict[str, Any]) -> WebResearchError:
+        """Rebuild the error that :meth:`to_json` wrote; an unknown code becomes ``internal``."""
+        from jupyter_webresearch.models import Page
+
+        code = str(body.get("code", "internal"))
+        if code not in CODES:
+            code = "internal"
+        page = body.get("page")
+        return _class_of(code)(
+            code,
+            str(body.get("message") or CODES[code].meaning),
+            setting=body.get("setting"),
+            retry_after=body.get("retry_after"),
+            page=Page.from_json(page) if isinstance(page, dict) else None,
+        )
+
+
+class BadInput(WebResearchError):
+    """What the caller wrote can't be read; nothing was sent."""
+
+
+class Refused(WebResearchError):
+    """The policy decided against it; nothing was sent to that destination."""
+
+
+class Failed(WebResearchError):
+    """The network, the site or the extraction did not give a result."""
+
+
+_BAD_INPUT = {"bad_request", "invalid_url", "request_too_large", "blocked_method", "blocked_header", "bad_offset"}
+
+
+def _class_of(code: str) -> type[WebResearchError]:
+    if code in _BAD_INPUT:
+        return BadInput
+    return Refused if CODES[code].status == 403 else Failed

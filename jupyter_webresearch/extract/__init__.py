@@ -1,0 +1,1 @@
+"""Bytes to text, in processes that can be killed."""

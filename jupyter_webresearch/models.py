@@ -1,0 +1,520 @@
+"""What handlers, magics, command line and Python callers exchange.
+
+Everything here is plain data with a JSON form; importing it costs nothing heavy, so that a kernel can.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = [
+    "PHASES",
+    "Charset",
+    "Extraction",
+    "FetchRequest",
+    "Hop",
+    "Link",
+    "OnPhase",
+    "Page",
+    "Saved",
+    "Source",
+    "Table",
+    "Verdict",
+    "Window",
+]
+
+PHASES = ("queued", "resolving", "connecting", "receiving", "extracting")
+"""The phases of an operation, in order; each reaches the caller as it begins."""
+
+OnPhase = Callable[[str], None]
+"""Called on the engine's loop with one of :data:`PHASES`; must not block."""
+
+
+@dataclass(frozen=True)
+class FetchRequest:
+    """One request as the caller wrote it.
+
+    Attributes
+    ----------
+    url
+        As typed: an absolute http(s) URL, or a bare host, which becomes ``https://host/``.
+    method
+        HTTP method, upper case.
+    headers
+        Caller's headers, in order, as given.
+    body
+        Request body; at most ``WebFetch.max_request_body`` bytes.
+    offset
+        Character of the whole Markdown from which to show.
+    max_bytes
+        Most UTF-8 bytes of text in the answer; None is ``WebFetch.max_bytes``.
+    raw
+        Show the decoded source instead of Markdown.
+    fresh
+        Go round this session's memory of recent answers.
+    any_status
+        Return a Page for every status instead of raising ``http_status``.
+    save
+        Stream the body to disk instead of reading it as text.
+    """
+
+    url: str
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+    offset: int = 0
+    max_bytes: int | None = None
+    raw: bool = False
+    fresh: bool = False
+    any_status: bool = False
+    save: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the policy says of one URL before any DNS query or packet."""
+
+    url: str
+    verdict: Literal["allowed", "refused"]
+    code: str
+    reason: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return the ``check-url --json`` object."""
+        return {"url": self.url, "verdict": self.verdict, "code": self.code, "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One answer of a redirect chain: the URL asked, its status, and when it was answered (seconds from start)."""
+
+    url: str
+    status: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a Page came from.
+
+    Attributes
+    ----------
+    requested
+        URL as the guard normalised it.
+    url
+        Final URL, after redirects.
+    fetched
+        When the answer began, RFC 3339 in UTC.
+    method, status
+        Of the final request.
+    hops
+        Every answer on the way, the last included.
+    insecure_redirect
+        Whether the chain went from https to http.
+    sha256
+        Of the decoded body that was kept, hexadecimal.
+    bytes
+        Decoded body bytes that were kept.
+    seconds
+        From the start of the operation to the end of the body.
+    """
+
+    requested: str
+    url: str
+    fetched: str
+    method: str
+    status: int
+    hops: tuple[Hop, ...] = ()
+    insecure_redirect: bool = False
+    sha256: str = ""
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link of the page: its text and absolute http(s) or mailto URL."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A data table of the page: rectangular, spans expanded.
+
+    Attributes
+    ----------
+    header
+        Column names; empty strings where the page gave none.
+    rows
+        Body rows, each as long as ``header``.
+    caption
+        The table's caption, or an empty string.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+
+    @property
+    def df(self) -> pandas.DataFrame:
+        """The table as a pandas DataFrame of strings.
+
+        Raises
+        ------
+        ImportError
+            When pandas is not installed, naming the extra that brings it.
+        """
+        return _pandas().DataFrame([list(r) for r in self.rows], columns=list(self.header))
+
+    def __repr__(self) -> str:
+        name = f" {self.caption!r}" if self.caption else ""
+        return f"<Table{name} {len(self.rows)} rows x {len(self.header)} columns>"
+
+
+@dataclass(frozen=True)
+class Charset:
+    """Which encoding the body was decoded with, and what said so: ``bom``, ``header``, ``meta`` or ``detected``."""
+
+    name: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What an extraction worker makes of a body.
+
+    Attributes
+    ----------
+    kind
+        ``html``, or what is passed on as it is: ``text``, ``markdown``, ``json``, ``xml``, ``csv``.
+    markdown
+        For ``html`` our own inert Markdown; for the others the decoded text as it is.
+    title
+        Of the page, or an empty string.
+    metadata
+        ``site``, ``author``, ``published``, ``modified``, ``description``, ``language``, ``canonical`` and the like,
+        where known.
+    links, tables
+        Of the shown text.
+    extractor
+        ``article``, ``page`` (the whole page), ``text`` (markup stripped), or ``as-is``.
+    kept_share
+        Share of the body's visible words that is in ``markdown``, 0 to 1.
+    hidden
+        Number of hidden elements and invisible characters that were removed.
+    charset
+        How the body was decoded.
+    limits
+        What was cut, each as ``limits: elements 200,000 of 1,000,000``.
+    """
+
+    kind: str
+    markdown: str
+    title: str = ""
+    metadata: dict[str, str] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    tables: tuple[Table, ...] = ()
+    extractor: str = "as-is"
+    kept_share: float = 1.0
+    hidden: int = 0
+    charset: Charset = field(default_factory=lambda: Charset("utf-8", "detected"))
+    limits: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, readable by :meth:`from_json`."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Extraction:
+        """Rebuild what :meth:`to_json` wrote."""
+        return Extraction(
+            kind=str(data["kind"]),
+            markdown=str(data["markdown"]),
+            title=str(data["title"]),
+            metadata={str(k): str(v) for k, v in data["metadata"].items()},
+            links=_links(data["links"]),
+            tables=_tables(data["tables"]),
+            extractor=str(data["extractor"]),
+            kept_share=float(data["kept_share"]),
+            hidden=int(data["hidden"]),
+            charset=Charset(**data["charset"]),
+            limits=tuple(str(x) for x in data["limits"]),
+        )
+
+
+@dataclass(frozen=True)
+class Window:
+    """Which part of the whole text an answer shows.
+
+    Attributes
+    ----------
+    offset, end
+        Characters: first shown, and first not shown.
+    total
+        Characters of the whole text.
+    shown_bytes, total_bytes
+        UTF-8 bytes of the text up to ``end``, and of the whole.
+    note
+        What was said about the budget, e.g. that ``max_bytes`` was lowered.
+    """
+
+    offset: int
+    end: int
+    total: int
+    shown_bytes: int
+    total_bytes: int
+    note: str = ""
+
+    @property
+    def truncated(self) -> bool:
+        """Whether text follows ``end``."""
+        return self.end < self.total
+
+    @property
+    def next_offset(self) -> int | None:
+        """The ``--offset`` that goes on without gap or overlap; None at the end."""
+        return self.end if self.truncated else None
+
+    @property
+    def closing(self) -> str:
+        """The closing line of a cut answer, or an empty string."""
+        if not self.truncated:
+            return ""
+        return f"[truncated at {self.shown_bytes} of {self.total_bytes} bytes] --offset {self.end}"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A body that went to disk: path once it is in place, size, digest and the type that the site gave."""
+
+    name: str
+    bytes: int
+    sha256: str
+    content_type: str
+    path: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page as read: its text, what it is, and where it came from.
+
+    ``markdown`` is the part of the text that this answer holds (see ``window``); :meth:`next` and :meth:`whole` read on
+    from what was already downloaded.
+    """
+
+    markdown: str
+    title: str
+    url: str
+    status: int
+    content_type: str
+    kind: str
+    source: Source
+    headers: tuple[tuple[str, str], ...] = ()
+    metadata: dict[str, str] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    tables: tuple[Table, ...] = ()
+    extractor: str = "as-is"
+    kept_share: float = 1.0
+    hidden: int = 0
+    charset: Charset = field(default_factory=lambda: Charset("utf-8", "detected"))
+    limits: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    truncated_body: bool = False
+    body_bytes: int = 0
+    announced_bytes: int | None = None
+    cached_seconds: float | None = None
+    window: Window = field(default_factory=lambda: Window(0, 0, 0, 0, 0))
+    saved: Saved | None = None
+    reader: Callable[[int], Page] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The same text without markup."""
+        if self.kind != "html":
+            return self.markdown
+        from jupyter_webresearch.plain import plain_text
+
+        return plain_text(self.markdown)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether more text can be read with ``offset=page.next_offset``."""
+        return self.window.truncated
+
+    @property
+    def next_offset(self) -> int | None:
+        """Character at which the next part begins; None at the end."""
+        return self.window.next_offset
+
+    def json(self) -> Any:
+        """Parse a JSON body.
+
+        Raises
+        ------
+        ValueError
+            When the body is not JSON.
+        """
+        return json.loads(self.whole().markdown)
+
+    @property
+    def df(self) -> pandas.DataFrame:
+        """A CSV body, a JSON body of records, or the page's first table, as a pandas DataFrame.
+
+        Raises
+        ------
+        ImportError
+            When pandas is not installed.
+        ValueError
+            When the page holds none of these.
+        """
+        if self.kind == "csv":
+            text = self.whole().markdown
+            return _pandas().read_csv(io.StringIO(text), sep=_delimiter(text, self.content_type))
+        if self.kind == "json":
+            return _pandas().json_normalize(self.json())
+        if self.tables:
+            return self.tables[0].df
+        raise ValueError(f"{self.url} holds no table; page.kind is {self.kind!r}")
+
+    def next(self) -> Page:
+        """Read on from ``next_offset``: free, and from the same bytes.
+
+        Raises
+        ------
+        StopIteration
+            At the end of the text.
+        """
+        if self.next_offset is None:
+            raise StopIteration
+        if self.reader is None:
+            raise RuntimeError("this Page is not attached to a session; fetch it again to read on")
+        return self.reader(self.next_offset)
+
+    def parts(self) -> Iterator[Page]:
+        """Yield this part and every later one."""
+        page = self
+        yield page
+        while page.truncated:
+            page = page.next()
+            yield page
+
+    def whole(self) -> Page:
+        """Return the Page from this part to the end in one piece, read on from what was already downloaded."""
+        if not self.truncated:
+            return self
+        parts = list(self.parts())
+        last = parts[-1].window
+        return replace(
+            self,
+            markdown="".join(p.markdown for p in parts),
+            window=replace(self.window, end=last.end, shown_bytes=last.shown_bytes),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form of REST and ``--json``."""
+        data = {
+            name: getattr(self, name)
+            for name in (
+                "url", "status", "content_type", "kind", "title", "markdown", "text", "metadata", "extractor",
+                "kept_share", "hidden", "truncated_body", "body_bytes", "announced_bytes", "cached_seconds",
+            )
+        }  # fmt: skip
+        data["headers"] = [list(h) for h in self.headers]
+        data["links"] = [asdict(x) for x in self.links]
+        data["tables"] = [{"header": list(t.header), "rows": [list(r) for r in t.rows], "caption": t.caption} for t in self.tables]
+        data["source"] = asdict(self.source)
+        data["charset"] = asdict(self.charset)
+        data["limits"] = list(self.limits)
+        data["notes"] = list(self.notes)
+        data["window"] = {**asdict(self.window), "truncated": self.truncated, "next_offset": self.next_offset, "closing": self.window.closing}
+        data["saved"] = asdict(self.saved) if self.saved else None
+        return data
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Page:
+        """Rebuild what :meth:`to_json` wrote."""
+        source = dict(data["source"])
+        source["hops"] = tuple(Hop(**h) for h in source["hops"])
+        window = {k: data["window"][k] for k in ("offset", "end", "total", "shown_bytes", "total_bytes", "note")}
+        return Page(
+            markdown=data["markdown"],
+            title=data["title"],
+            url=data["url"],
+            status=data["status"],
+            content_type=data["content_type"],
+            kind=data["kind"],
+            source=Source(**source),
+            headers=tuple((k, v) for k, v in data["headers"]),
+            metadata=dict(data["metadata"]),
+            links=_links(data["links"]),
+            tables=_tables(data["tables"]),
+            extractor=data["extractor"],
+            kept_share=data["kept_share"],
+            hidden=data["hidden"],
+            charset=Charset(**data["charset"]),
+            limits=tuple(data["limits"]),
+            notes=tuple(data["notes"]),
+            truncated_body=data["truncated_body"],
+            body_bytes=data["body_bytes"],
+            announced_bytes=data["announced_bytes"],
+            cached_seconds=data["cached_seconds"],
+            window=Window(**window),
+            saved=Saved(**data["saved"]) if data.get("saved") else None,
+        )
+
+    def show(self) -> None:
+        """Display all of the text that this Page holds, not only the first part of it."""
+        from jupyter_webresearch.kernel.display import show
+
+        show(self)
+
+    def __str__(self) -> str:
+        from jupyter_webresearch.kernel.display import answer_text
+
+        return answer_text(self)
+
+    def __repr__(self) -> str:
+        from jupyter_webresearch.kernel.display import plain_form
+
+        return plain_form(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from jupyter_webresearch.kernel.display import mimebundle
+
+        return mimebundle(self)
+
+
+def _links(data: Sequence[Mapping[str, str]]) -> tuple[Link, ...]:
+    return tuple(Link(x["text"], x["url"]) for x in data)
+
+
+def _tables(data: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
+    return tuple(Table(tuple(t["header"]), tuple(tuple(r) for r in t["rows"]), t["caption"]) for t in data)
+
+
+def _delimiter(text: str, content_type: str) -> str:
+    if "tab-separated" in content_type:
+        return "\t"
+    try:
+        return csv.Sniffer().sniff(text[:8192], delimiters=",;\t|").delimiter
+    except csv.Error:
+        return ","
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("this needs pandas: pip install 'jupyter-webresearch[pandas]'") from error
+    return pandas

@@ -1,0 +1,1 @@
+"""The one way out: resolve, judge, dial, read within limits."""

@@ -1,0 +1,1 @@
+"""What may be reached: decided before and at the connection."""
