@@ -10,7 +10,7 @@ import ipaddress
 from dataclasses import dataclass, field
 from typing import Any
 
-from traitlets import Bool, Float, Int, List, TraitError, Unicode, validate
+from traitlets import Float, Int, List, TraitError, Unicode, validate
 from traitlets.config import Configurable
 
 __all__ = ["CONFIGURABLES", "Settings", "WebDisplay", "WebExtraction", "WebFetch", "WebKernel", "WebPolicy"]
@@ -83,32 +83,58 @@ class WebFetch(Configurable):
         "",
         help="How a site owner can reach whoever runs this: an e-mail address or URL, sent in the User-Agent.",
     ).tag(config=True)
-    accept_language = Unicode("en,*;q=0.5", help="Accept-Language of requests without headers of the caller's.").tag(config=True)
-    timeout = Float(30.0, help="Time for one whole operation, waiting for a worker included.").tag(config=True, unit="s", range=(1, 600))
-    idle_timeout = Float(8.0, help="Longest silence while connecting or receiving.").tag(config=True, unit="s", range=(0.5, 120))
+    accept_language = Unicode("en,*;q=0.5", help="Accept-Language of requests without headers of the caller's.").tag(
+        config=True
+    )
+    timeout = Float(30.0, help="Time for one whole operation, waiting for a worker included.").tag(
+        config=True, unit="s", range=(1, 600)
+    )
+    idle_timeout = Float(8.0, help="Longest silence while connecting or receiving.").tag(
+        config=True, unit="s", range=(0.5, 120)
+    )
     dns_timeout = Float(5.0, help="Longest wait for name resolution.").tag(config=True, unit="s", range=(0.5, 60))
     max_redirects = Int(5, help="Redirects followed.").tag(config=True, range=(0, 10))
-    max_body = Int(10 * MIB, help="Decoded body that is kept.").tag(config=True, unit="bytes", range=(64 * KIB, 100 * MIB))
-    max_headers = Int(64 * KIB, help="Header bytes of one answer.").tag(config=True, unit="bytes", range=(4 * KIB, 256 * KIB))
+    max_body = Int(10 * MIB, help="Decoded body that is kept.").tag(
+        config=True, unit="bytes", range=(64 * KIB, 100 * MIB)
+    )
+    max_headers = Int(64 * KIB, help="Header bytes of one answer.").tag(
+        config=True, unit="bytes", range=(4 * KIB, 256 * KIB)
+    )
     max_request_body = Int(1 * MIB, help="Request body.").tag(config=True, unit="bytes", range=(0, 16 * MIB))
-    max_bytes = Int(48 * KIB, help="Text in one answer, as UTF-8; at most 128 KiB.").tag(config=True, unit="bytes", range=(1 * KIB, 128 * KIB))
-    cache_seconds = Float(600.0, help="How long a repeated request is answered from memory.").tag(config=True, unit="s", range=(0, 86400))
+    max_bytes = Int(48 * KIB, help="Text in one answer, as UTF-8; at most 128 KiB.").tag(
+        config=True, unit="bytes", range=(1 * KIB, 128 * KIB)
+    )
+    cache_seconds = Float(600.0, help="How long a repeated request is answered from memory.").tag(
+        config=True, unit="s", range=(0, 86400)
+    )
     cache_entries = Int(64, help="Requests that one kernel remembers.").tag(config=True, range=(0, 4096))
-    store_size = Int(200 * MIB, help="Disk for whole texts, per kernel; the oldest are dropped.").tag(config=True, unit="bytes", range=(1 * MIB, 10240 * MIB))
+    store_size = Int(200 * MIB, help="Disk for whole texts, per kernel; the oldest are dropped.").tag(
+        config=True, unit="bytes", range=(1 * MIB, 10240 * MIB)
+    )
     batch_concurrency = Int(8, help="Requests of a batch under way at once.").tag(config=True, range=(1, 32))
     batch_per_host = Int(2, help="Requests of a batch under way at once to one host.").tag(config=True, range=(1, 8))
-    save_max = Int(100 * MIB, help="Largest body that --save writes.").tag(config=True, unit="bytes", range=(1, 10240 * MIB))
+    save_max = Int(100 * MIB, help="Largest body that --save writes.").tag(
+        config=True, unit="bytes", range=(1, 10240 * MIB)
+    )
     save_timeout = Float(300.0, help="Time for one --save.").tag(config=True, unit="s", range=(1, 3600))
 
 
 class WebExtraction(Configurable):
     """The worker processes that turn bodies into text."""
 
-    workers = Int(0, help="Worker processes; 0: as many as cores, but no more than memory / 1 GiB.").tag(config=True, range=(0, 64))
-    wall_time = Float(5.0, help="Time for one page, after which its worker is killed.").tag(config=True, unit="s", range=(0.5, 60))
-    address_space = Int(1024 * MIB, help="Address space of one worker.").tag(config=True, unit="bytes", range=(512 * MIB, 8192 * MIB))
+    workers = Int(0, help="Worker processes; 0: as many as cores, but no more than memory / 1 GiB.").tag(
+        config=True, range=(0, 64)
+    )
+    wall_time = Float(5.0, help="Time for one page, after which its worker is killed.").tag(
+        config=True, unit="s", range=(0.5, 60)
+    )
+    address_space = Int(1024 * MIB, help="Address space of one worker.").tag(
+        config=True, unit="bytes", range=(512 * MIB, 8192 * MIB)
+    )
     recycle_pages = Int(500, help="Pages after which a worker is replaced.").tag(config=True, range=(1, 100000))
-    recycle_memory = Int(300 * MIB, help="Resident memory above which a worker is replaced.").tag(config=True, unit="bytes", range=(100 * MIB, 8192 * MIB))
+    recycle_memory = Int(300 * MIB, help="Resident memory above which a worker is replaced.").tag(
+        config=True, unit="bytes", range=(100 * MIB, 8192 * MIB)
+    )
     max_elements = Int(200_000, help="Elements of a page that are read.").tag(config=True, range=(1000, 1_000_000))
     max_depth = Int(200, help="Nesting below which a page becomes flat text.").tag(config=True, range=(50, 240))
     max_attributes = Int(500, help="Attributes of one element.").tag(config=True, range=(10, 5000))
@@ -128,7 +154,9 @@ class WebKernel(Configurable):
 class WebDisplay(Configurable):
     """What a cell shows."""
 
-    max_chars = Int(6000, help="Characters of a page that a cell shows; page.show() shows all that is held.").tag(config=True, unit="characters", range=(200, 40_000))
+    max_chars = Int(6000, help="Characters of a page that a cell shows; page.show() shows all that is held.").tag(
+        config=True, unit="characters", range=(200, 40_000)
+    )
     columns = Int(100, help="Width of the plain-text form.").tag(config=True, unit="columns", range=(40, 400))
 
 
@@ -149,5 +177,3 @@ class Settings:
 def environment_name(cls: type[Configurable], trait: str) -> str:
     """Return the environment variable of a trait, e.g. ``JUPYTER_WEBRESEARCH_WEBFETCH_TIMEOUT``."""
     return f"JUPYTER_WEBRESEARCH_{cls.__name__}_{trait}".upper()
-
-

@@ -62,7 +62,12 @@ _ROWS = (
     ),
     ErrorCode("insecure_redirect", "An https answer redirects to http and would expose what was sent.", 403),
     ErrorCode("redirect_refused", "The redirect would carry a request body to another origin.", 403),
-    ErrorCode("too_many_redirects", "The chain of redirects is longer than the limit.", 502, "WebFetch.max_redirects"),
+    ErrorCode(
+        "too_many_redirects",
+        "The chain of redirects is longer than the limit.",
+        502,
+        "WebFetch.max_redirects",
+    ),
     # What the network or the site did.
     ErrorCode("unresolved", "The host name has no address.", 502, "WebFetch.dns_timeout", True),
     ErrorCode("unreachable", "No connection could be made.", 502, None, True),
@@ -74,14 +79,29 @@ _ROWS = (
     ErrorCode("http_status", "The site answered with a status that is not success.", 502),
     ErrorCode("rate_limited", "The site asks to wait.", 429, None, True),
     # What could not be made of the answer.
-    ErrorCode("too_large", "The body is larger than the limit and of a kind that can't be cut.", 502, "WebFetch.max_body"),
+    ErrorCode(
+        "too_large",
+        "The body is larger than the limit and of a kind that can't be cut.",
+        502,
+        "WebFetch.max_body",
+    ),
     ErrorCode("unsupported_content", "This kind of content is not shown as text.", 415),
     ErrorCode("no_text", "The page holds no text; it may need a browser.", 422),
-    ErrorCode("too_complex", "Not even plain text could be had within the time and memory allowed.", 422, "WebExtraction.wall_time"),
+    ErrorCode(
+        "too_complex",
+        "Not even plain text could be had within the time and memory allowed.",
+        422,
+        "WebExtraction.wall_time",
+    ),
     ErrorCode("extraction_failed", "The extraction worker ended without an answer.", 500, None, True),
     # Reading on.
     ErrorCode("bad_offset", "The offset lies beyond the end of the text.", 416),
-    ErrorCode("body_dropped", "The stored body was dropped to make room; read it again with --fresh.", 410, "WebFetch.store_size"),
+    ErrorCode(
+        "body_dropped",
+        "The stored body was dropped to make room; read it again with --fresh.",
+        410,
+        "WebFetch.store_size",
+    ),
     # Saving.
     ErrorCode("save_refused", "The path is not a plain file inside the notebook's folder.", 403),
     ErrorCode("file_exists", "A file of that name is there already.", 409),
@@ -178,7 +198,14 @@ class Failed(WebResearchError):
     """The network, the site or the extraction did not give a result."""
 
 
-_BAD_INPUT = {"bad_request", "invalid_url", "request_too_large", "blocked_method", "blocked_header", "bad_offset"}
+_BAD_INPUT = {
+    "bad_request",
+    "invalid_url",
+    "request_too_large",
+    "blocked_method",
+    "blocked_header",
+    "bad_offset",
+}
 
 
 def _class_of(code: str) -> type[WebResearchError]:

@@ -432,12 +432,19 @@ class Page:
         }  # fmt: skip
         data["headers"] = [list(h) for h in self.headers]
         data["links"] = [asdict(x) for x in self.links]
-        data["tables"] = [{"header": list(t.header), "rows": [list(r) for r in t.rows], "caption": t.caption} for t in self.tables]
+        data["tables"] = [
+            {"header": list(t.header), "rows": [list(r) for r in t.rows], "caption": t.caption} for t in self.tables
+        ]
         data["source"] = asdict(self.source)
         data["charset"] = asdict(self.charset)
         data["limits"] = list(self.limits)
         data["notes"] = list(self.notes)
-        data["window"] = {**asdict(self.window), "truncated": self.truncated, "next_offset": self.next_offset, "closing": self.window.closing}
+        data["window"] = {
+            **asdict(self.window),
+            "truncated": self.truncated,
+            "next_offset": self.next_offset,
+            "closing": self.window.closing,
+        }
         data["saved"] = asdict(self.saved) if self.saved else None
         return data
 
