@@ -64,6 +64,8 @@ class FetchRequest:
         Return a Page for every status instead of raising ``http_status``.
     save
         Stream the body to disk instead of reading it as text.
+    record
+        Read on in this stored text (``Page.record``) and in no other; nothing is sent.
     """
 
     url: str
@@ -76,6 +78,7 @@ class FetchRequest:
     fresh: bool = False
     any_status: bool = False
     save: bool = False
+    record: str = ""
 
 
 @dataclass(frozen=True)
@@ -336,6 +339,7 @@ class Page:
     cached_seconds: float | None = None
     window: Window = field(default_factory=lambda: Window(0, 0, 0, 0, 0))
     saved: Saved | None = None
+    record: str = ""
     reader: Callable[[int], Page] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -427,7 +431,7 @@ class Page:
             name: getattr(self, name)
             for name in (
                 "url", "status", "content_type", "kind", "title", "markdown", "text", "metadata", "extractor",
-                "kept_share", "hidden", "truncated_body", "body_bytes", "announced_bytes", "cached_seconds",
+                "kept_share", "hidden", "truncated_body", "body_bytes", "announced_bytes", "cached_seconds", "record",
             )
         }  # fmt: skip
         data["headers"] = [list(h) for h in self.headers]
@@ -478,6 +482,7 @@ class Page:
             cached_seconds=data["cached_seconds"],
             window=Window(**window),
             saved=Saved(**data["saved"]) if data.get("saved") else None,
+            record=data["record"],
         )
 
     def show(self) -> None:
