@@ -1,0 +1,213 @@
+"""Trait types that check the ``range``, ``choices`` and form that a setting states in its tags.
+
+They refuse a wrong value at the assignment, whoever assigns, and name class, trait and what is allowed.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from traitlets import Float, Int, List, TraitError, TraitType, Unicode
+
+__all__ = [
+    "BAD_PORTS",
+    "Addresses",
+    "Amount",
+    "Blocked",
+    "Count",
+    "HeaderText",
+    "Networks",
+    "Ports",
+    "Word",
+    "allowed",
+    "blocked_entry",
+    "parse_network",
+]
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+"""An IPv4 or IPv6 network without host bits."""
+
+# Chromium's kRestrictedPorts (net/base/port_util.cc) and the WHATWG Fetch "bad port" list: no setting opens them,
+# because services behind them can be made to act by an HTTP request.
+BAD_PORTS = frozenset(
+    {
+        0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+        109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526,
+        530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045,
+        4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+    }
+)  # fmt: skip
+
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+# What may stand in a header value that we compose: printable ASCII (RFC 9110, 5.5, without obs-text).
+_PRINTABLE = re.compile(r"[ -~]{0,200}")
+
+
+def allowed(trait: TraitType[Any, Any]) -> str:
+    """Say which values a trait takes, e.g. ``1 to 600 s`` or ``one of allow, warn, deny``; empty for any."""
+    unit = trait.metadata.get("unit", "")
+    if "range" in trait.metadata:
+        low, high = trait.metadata["range"]
+        text = f"{low} to {high}"
+        return f"each {text}" if isinstance(trait, List) else f"{text} {unit}".rstrip()
+    if "choices" in trait.metadata:
+        return "one of " + ", ".join(trait.metadata["choices"])
+    return ""
+
+
+class Count(Int[int, int]):
+    """A whole number within its ``range`` tag."""
+
+    def validate(self, obj: Any, value: Any) -> int:
+        """Return the number; TraitError when it is none or outside the range."""
+        if isinstance(value, bool):
+            self.error(obj, value)
+        return int(_within(self, obj, super().validate(obj, value)))
+
+
+class Amount(Float[float, int | float]):
+    """A number within its ``range`` tag, in its ``unit``."""
+
+    def validate(self, obj: Any, value: Any) -> float:
+        """Return the number; TraitError when it is none or outside the range."""
+        if isinstance(value, bool):
+            self.error(obj, value)
+        return float(_within(self, obj, super().validate(obj, value)))
+
+
+class Word(Unicode[str, str | bytes]):
+    """One of the words in its ``choices`` tag, which run from the most to the least permissive."""
+
+    def validate(self, obj: Any, value: Any) -> str:
+        """Return the word; TraitError when it is not one of the choices."""
+        word = super().validate(obj, value)
+        if word not in self.metadata["choices"]:
+            raise TraitError(f"{_name(self, obj)}: {word!r} is not {allowed(self)}")
+        return word
+
+
+class HeaderText(Unicode[str, str | bytes]):
+    """Text that goes into a request header: at most 200 printable ASCII characters, so no header can be added."""
+
+    def validate(self, obj: Any, value: Any) -> str:
+        """Return the text; TraitError when it can't stand in a header."""
+        text = super().validate(obj, value)
+        if not _PRINTABLE.fullmatch(text):
+            raise TraitError(f"{_name(self, obj)}: {text!r} is not at most 200 printable ASCII characters")
+        return text
+
+
+class Ports(List[int]):
+    """TCP ports within the ``range`` tag and not among :data:`BAD_PORTS`."""
+
+    def validate(self, obj: Any, value: Any) -> list[int]:
+        """Return the ports without repeats, in order; TraitError when one can't be allowed."""
+        ports = list(dict.fromkeys(super().validate(obj, value) or []))
+        for port in ports:
+            _within(self, obj, port)
+            if port in BAD_PORTS:
+                raise TraitError(
+                    f"{_name(self, obj)}: {port} is on the browsers' bad-port list and can't be allowed "
+                    f"({allowed(self)}, none of that list)"
+                )
+        return ports
+
+
+class Addresses(List[str]):
+    """Entries that a function of the ``entry`` tag brings into canonical form."""
+
+    def validate(self, obj: Any, value: Any) -> list[str]:
+        """Return the entries in canonical form without repeats; TraitError when one can't be read."""
+        canonical: Callable[[str], str] = self.metadata["entry"]
+        entries = []
+        for entry in super().validate(obj, value) or []:
+            try:
+                entries.append(canonical(entry))
+            except ValueError as error:
+                raise TraitError(f"{_name(self, obj)}: {entry!r} is not {self.metadata['unit']}: {error}") from error
+        return list(dict.fromkeys(entries))
+
+
+class Networks(Addresses):
+    """CIDRs, such as ``10.20.0.0/16``."""
+
+
+class Blocked(Addresses):
+    """CIDRs, hosts or ``*.hosts``."""
+
+
+def parse_network(text: str) -> Network:
+    """Read a CIDR; a single address is a network of one.
+
+    Raises
+    ------
+    ValueError
+        When it is none, has bits set beyond the prefix, or a zone.
+    """
+    if "%" in text:
+        raise ValueError("a zone can't be given")
+    return ipaddress.ip_network(text, strict=True)
+
+
+def network_entry(text: str) -> str:
+    """Return a CIDR in canonical form; ValueError when it is none."""
+    return str(parse_network(text))
+
+
+def nat64_entry(text: str) -> str:
+    """Return a NAT64 prefix (RFC 6052) in canonical form; ValueError when it is not an IPv6 ``/96``."""
+    network = parse_network(text)
+    if network.version != 6 or network.prefixlen != 96:
+        raise ValueError("only IPv6 prefixes of 96 bits are known")
+    return str(network)
+
+
+def blocked_entry(text: str) -> str:
+    """Return a CIDR, ``host`` or ``*.host`` in canonical form.
+
+    Hosts become ASCII by IDNA 2008 with the mapping of UTS 46, lower case, without a trailing dot.
+
+    Raises
+    ------
+    ValueError
+        When it is a URL, a host with a port, a number that some parsers read as an address, or a bare ``*``.
+    """
+    try:
+        return network_entry(text)
+    except ValueError:
+        if "/" in text:
+            raise
+    host = text.removeprefix("*.")
+    ascii_host = _ascii(host).removesuffix(".")
+    labels = ascii_host.split(".")
+    if len(ascii_host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+        raise ValueError("a host name holds letters, digits and hyphens between dots")
+    # WHATWG URL, "ends in a number": such a host would be read as an IPv4 address.
+    if labels[-1].isdigit() or re.fullmatch(r"0x[0-9a-f]*", labels[-1]):
+        raise ValueError("write an address with four decimal numbers")
+    return "*." + ascii_host if host != text else ascii_host
+
+
+def _ascii(host: str) -> str:
+    if host.isascii():
+        return host.lower()
+    import idna  # its tables take time to load, and few settings need them
+
+    try:
+        return idna.encode(host, uts46=True).decode("ascii")
+    except idna.IDNAError as error:
+        raise ValueError(str(error)) from error
+
+
+def _within(trait: TraitType[Any, Any], obj: Any, value: float) -> float:
+    low, high = trait.metadata.get("range", (float("-inf"), float("inf")))
+    if not low <= value <= high:
+        raise TraitError(f"{_name(trait, obj)}: {value!r} is outside {allowed(trait)}")
+    return value
+
+
+def _name(trait: TraitType[Any, Any], obj: Any) -> str:
+    return f"{type(obj).__name__}.{trait.name}"
