@@ -1,0 +1,332 @@
+"""One retrieval: request, redirects, the polite retry, and the final answer's body.
+
+Each hop is a request of its own through the guarded transport, which gives its answer raw. Nothing is kept between
+hops but the chain: no cookie, no connection, and the caller's headers and body only while the origin stays the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+import anyio
+import httpx
+
+from jupyter_webresearch.clock import Clock
+from jupyter_webresearch.config import WebFetch
+from jupyter_webresearch.errors import BadInput, Failed, Refused, WebResearchError
+from jupyter_webresearch.models import FetchRequest, Hop, OnPhase
+from jupyter_webresearch.net.answer import Disposition, ResponseHead, Retrieved
+from jupyter_webresearch.net.body import Body, BodyReader, too_large
+from jupyter_webresearch.net.content_type import SNIFF_BYTES, needs_sniffing, parse_content_type, sniff
+from jupyter_webresearch.net.decoding import encodings_of
+from jupyter_webresearch.net.headers import check_request, outgoing_headers
+from jupyter_webresearch.net.redirects import REDIRECTS, check_location, next_method
+from jupyter_webresearch.net.retry_after import RETRY_STATUSES, seconds_to_wait
+from jupyter_webresearch.policy.guard import Guard
+from jupyter_webresearch.policy.urls import CheckedURL
+
+__all__ = ["Disposition", "ResponseHead", "Retrieved", "Retriever"]
+
+RETRY_MARGIN = 3.0
+"""Seconds that must be left for the answer after a polite wait."""
+
+_BODILESS = frozenset({204, 205, 304})
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_DIGITS = re.compile(r"[0-9]{1,18}")
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What the next request of a chain carries."""
+
+    url: CheckedURL
+    method: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes | None
+
+
+@dataclass
+class _Chain:
+    """What is remembered of a chain."""
+
+    requested: CheckedURL
+    started: float
+    carries: bool
+    hops: list[Hop] = field(default_factory=list)
+    redirects: int = 0
+    retried: bool = False
+    insecure: bool = False
+
+
+class Retriever:
+    """Retrieves over the guarded transport.
+
+    Parameters
+    ----------
+    transport
+        A :class:`~jupyter_webresearch.net.transport.GuardedTransport`, or what behaves as one.
+    guard
+        Decides on the first URL and on every Location before the transport sees it.
+    settings
+        Limits and identity.
+    clock
+        Time for deadlines, hops and Retry-After dates.
+    sleep
+        Waits for the polite retry.
+    """
+
+    def __init__(
+        self,
+        transport: httpx.AsyncBaseTransport,
+        guard: Guard,
+        settings: WebFetch,
+        clock: Clock,
+        *,
+        sleep: Callable[[float], Awaitable[object]] = anyio.sleep,
+    ) -> None:
+        self._transport = transport
+        self._guard = guard
+        self._settings = settings
+        self._clock = clock
+        self._sleep = sleep
+
+    async def retrieve(
+        self,
+        request: FetchRequest,
+        *,
+        on_phase: OnPhase,
+        deadline: float,
+        accept: Callable[[ResponseHead], Disposition],
+    ) -> Retrieved:
+        """Retrieve one URL.
+
+        Parameters
+        ----------
+        request
+            As the caller wrote it; ``url``, ``method``, ``headers`` and ``body`` are used.
+        on_phase
+            Called with ``resolving``, ``connecting``, ``receiving``.
+        deadline
+            On the clock's monotonic scale, in seconds; all is over by then.
+        accept
+            Called once, with the final answer's head, before its body is read: whatever it raises ends the retrieval.
+
+        Returns
+        -------
+        Retrieved
+            For every status from 200 to 599; what a status means is the caller's to decide.
+
+        Raises
+        ------
+        BadInput
+            ``blocked_method``, ``blocked_header``, ``request_too_large`` or ``invalid_url``, before any packet.
+        Refused
+            By the policy, here or at a redirect (the message then begins ``redirect refused:``); also
+            ``insecure_redirect``, ``redirect_refused``, ``save_refused``.
+        Failed
+            ``timeout``, ``too_many_redirects``, ``bad_response``, ``bad_encoding``, ``too_large`` and what the
+            transport raises.
+        """
+        check_request(request, self._settings.max_request_body)
+        started = self._clock.monotonic()
+        first = _Step(self._guard.check_url(request.url), request.method.upper(), request.headers, request.body)
+        chain = _Chain(first.url, started, carries=bool(request.body or request.headers))
+        with anyio.move_on_after(max(0.0, deadline - started)):
+            return await self._follow(first, chain, on_phase, deadline, accept)
+        raise Failed("timeout", f"no complete answer within {deadline - started:.0f} s")
+
+    async def _follow(
+        self,
+        step: _Step,
+        chain: _Chain,
+        on_phase: OnPhase,
+        deadline: float,
+        accept: Callable[[ResponseHead], Disposition],
+    ) -> Retrieved:
+        while True:
+            async with self._answer(step, chain, on_phase) as response:
+                chain.hops.append(Hop(step.url.href, response.status_code, self._elapsed(chain)))
+                locations = [value for name, value in response.headers.raw if name.lower() == b"location" and value]
+                wait = self._wait(response, step, chain, deadline)
+                if response.status_code in REDIRECTS and locations:
+                    following = self._redirect(response.status_code, locations, step, chain)
+                elif wait is None:
+                    on_phase("receiving")
+                    return await self._final(response, step, chain, accept)
+                else:
+                    following = step
+            # The answer is closed unread by now: a redirect's body is never looked at.
+            if wait is not None:
+                await self._sleep(wait)
+            step = following
+
+    @asynccontextmanager
+    async def _answer(self, step: _Step, chain: _Chain, on_phase: OnPhase) -> AsyncIterator[httpx.Response]:
+        idle = self._settings.idle_timeout
+        request = httpx.Request(
+            step.method,
+            step.url.href,
+            headers=outgoing_headers(self._settings, step.headers, step.body),
+            content=step.body,
+            extensions={
+                "on_phase": on_phase,
+                "timeout": {"connect": idle, "read": idle, "write": idle, "pool": idle},
+            },
+        )
+        try:
+            response = await self._transport.handle_async_request(request)
+        except WebResearchError as error:
+            if chain.redirects and isinstance(error, (BadInput, Refused)):
+                raise _as_redirect(error) from error
+            raise
+        except httpx.TimeoutException as error:
+            raise Failed("timeout", f"the site sent nothing for {idle:g} s") from error
+        except httpx.ProtocolError as error:
+            raise Failed("bad_response", "the answer is not valid HTTP") from error
+        except httpx.TransportError as error:
+            raise Failed("unreachable", "no connection could be made, or it broke") from error
+        try:
+            yield response
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(1):
+                await response.aclose()
+
+    def _redirect(self, status: int, locations: list[bytes], step: _Step, chain: _Chain) -> _Step:
+        """Return the request that follows a redirect, or refuse it."""
+        if chain.redirects >= self._settings.max_redirects:
+            most = self._settings.max_redirects
+            raise Failed("too_many_redirects", f"more than {most} redirects, the last from {step.url.href}")
+        chain.redirects += 1
+        url = check_location(self._guard, step.url, locations)
+        if step.url.scheme == "https" and url.scheme == "http":
+            if chain.carries:
+                raise Refused(
+                    "insecure_redirect",
+                    f"redirect refused: {url.href} is not encrypted, and the request carried headers or a body",
+                )
+            chain.insecure = True
+        method = next_method(status, step.method)
+        headers, body = step.headers, step.body
+        if method != step.method:
+            body = None
+            headers = tuple((name, value) for name, value in headers if not name.lower().startswith("content-"))
+        if url.origin != step.url.origin:
+            if body:
+                raise Refused(
+                    "redirect_refused",
+                    f"redirect refused: {url.origin} is another origin, and the request's body stays with its own",
+                )
+            headers = ()
+        return _Step(url, method, headers, body)
+
+    def _wait(self, response: httpx.Response, step: _Step, chain: _Chain, deadline: float) -> float | None:
+        """Return the seconds after which to ask once more, or None when the answer is final."""
+        if chain.retried or step.method not in ("GET", "HEAD"):
+            return None
+        wait = self._retry_after(response)
+        if wait is None or self._clock.monotonic() + wait + RETRY_MARGIN > deadline:
+            return None
+        chain.retried = True
+        return wait
+
+    def _retry_after(self, response: httpx.Response) -> float | None:
+        if response.status_code not in RETRY_STATUSES:
+            return None
+        return seconds_to_wait(response.headers.get("retry-after", ""), self._clock.now())
+
+    async def _final(
+        self,
+        response: httpx.Response,
+        step: _Step,
+        chain: _Chain,
+        accept: Callable[[ResponseHead], Disposition],
+    ) -> Retrieved:
+        fetched = self._clock.now()
+        _check_status(response, step)
+        head = _head(response, step)
+        if step.method == "HEAD" or head.status in _BODILESS:
+            accept(head)
+            body = Body(Disposition(0))
+        else:
+            head = replace(head, encodings=encodings_of(response.headers.get_list("content-encoding")))
+            reader = BodyReader(_raw(response), head.encodings, head.content_type)
+            try:
+                if needs_sniffing(head.content_type):
+                    prefix = await reader.prefix(SNIFF_BYTES)
+                    kind = sniff(head.content_type, head.charset_label, prefix)
+                    head = replace(head, prefix=prefix, content_type=kind)
+                disposition = accept(head)
+                _check_announced(head, disposition)
+                body = await reader.read(disposition)
+            finally:
+                await reader.aclose()
+        return Retrieved(
+            head=head,
+            requested=chain.requested.href,
+            url=step.url.href,
+            method=step.method,
+            hops=tuple(chain.hops),
+            fetched=fetched,
+            body=body.data,
+            body_bytes=body.size,
+            truncated=body.truncated,
+            sha256=body.sha256,
+            insecure_redirect=chain.insecure,
+            seconds=self._elapsed(chain),
+            retry_after=self._retry_after(response),
+        )
+
+    def _elapsed(self, chain: _Chain) -> float:
+        return self._clock.monotonic() - chain.started
+
+
+def _as_redirect(error: WebResearchError) -> WebResearchError:
+    return type(error)(error.code, f"redirect refused: {error.message}", setting=error.setting)
+
+
+def _check_status(response: httpx.Response, step: _Step) -> None:
+    status = response.status_code
+    if not 200 <= status <= 599:
+        raise Failed("bad_response", f"the site answered with the status {status}, which HTTP does not know")
+    if status == 206 and not any(name.lower() == "range" for name, _ in step.headers):
+        raise Failed("bad_response", "the site answered with a part (206) although the whole was asked for")
+
+
+def _check_announced(head: ResponseHead, disposition: Disposition) -> None:
+    """Refuse a body by its announced size, before it is read, where it could only end in the same error."""
+    announced = head.announced or 0
+    if disposition.overflow == "error" and not head.encodings and announced > disposition.limit:
+        raise too_large(disposition.limit)
+
+
+def _raw(response: httpx.Response) -> AsyncIterator[bytes]:
+    stream = response.stream
+    if not isinstance(stream, httpx.AsyncByteStream):
+        raise TypeError("the transport's stream is not asynchronous")
+    return aiter(stream)
+
+
+def _head(response: httpx.Response, step: _Step) -> ResponseHead:
+    headers = tuple((_text(name).lower(), _text(value)) for name, value in response.headers.raw)
+    essence, label = parse_content_type(next((value for name, value in headers if name == "content-type"), ""))
+    length = response.headers.get("content-length", "")
+    return ResponseHead(
+        url=step.url.href,
+        status=response.status_code,
+        headers=headers,
+        content_type=essence,
+        charset_label=label,
+        announced=int(length) if _DIGITS.fullmatch(length) else None,
+    )
+
+
+def _text(raw: bytes) -> str:
+    """Read a header as UTF-8 where it is that, else as Latin-1, without what would control a terminal."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        text = raw.decode("latin-1")
+    return _CONTROL.sub(" ", text)
