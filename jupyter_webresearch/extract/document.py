@@ -1,0 +1,113 @@
+"""Bytes to an Extraction: pure, without any I/O, so that it can run where nothing can be opened."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Literal
+
+from jupyter_webresearch.extract import charset, flat, kinds, limits, sanitise, select, tree, urls
+from jupyter_webresearch.extract.charset_labels import CODECS
+from jupyter_webresearch.extract.escape import escape_block_start, escape_text
+from jupyter_webresearch.extract.limits import Limits, bound_source
+from jupyter_webresearch.extract.markdown import Renderer
+from jupyter_webresearch.extract.tables import CellBudget
+from jupyter_webresearch.models import Extraction
+
+__all__ = ["Limits", "Stage", "extract_document", "warm_up"]
+
+Stage = Literal["article", "page", "text", "raw"]
+_WORD = re.compile(r"\w+")
+
+
+def extract_document(
+    data: bytes,
+    *,
+    url: str,
+    content_type: str,
+    charset_label: str = "",
+    stage: Stage = "article",
+    limits: Limits,
+) -> Extraction:
+    """Make text of a body.
+
+    Parameters
+    ----------
+    data
+        Decoded body bytes.
+    url
+        Final URL, the base of relative links.
+    content_type
+        Media type; parameters are ignored.
+    charset_label
+        The charset parameter of the Content-Type header.
+    stage
+        ``article`` for the main text (the whole page when there is none), ``page`` for the whole page, ``text`` for
+        markup stripped without a tree, ``raw`` for the decoded source.
+    limits
+        What of the page is read.
+
+    Returns
+    -------
+    Extraction
+        With empty ``markdown`` when the body holds no word.
+    """
+    kind = kinds.kind_of(content_type) or "text"
+    source, encoding = charset.decode(data, charset_label, markup=kind in ("html", "xml"))
+    if kind != "html" or stage == "raw":
+        text, hidden = sanitise.clean_source(source)
+        return Extraction(kind if kind != "html" else "text", text, hidden=hidden, charset=encoding)
+    if stage == "text":
+        return replace(_text_page(source), charset=encoding)
+    source, notes = bound_source(source, limits)
+    page = tree.parse(source)
+    extraction = _tree_page(page, url, stage, limits) if page is not None else _text_page(source)
+    return replace(extraction, charset=encoding, limits=notes + extraction.limits)
+
+
+def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits) -> Extraction:
+    resolve = urls.LinkResolver(urls.base_of(page.root, url))
+    budget = CellBudget(bounds.max_cells)
+    if stage == "article":
+        article = select.main_text(page, url)
+        if article:
+            markdown = "\n\n".join(_paragraph(line) for line in article.split("\n") if line.strip())
+            return Extraction("html", markdown, extractor="article")
+    renderer = Renderer(page, resolve, budget)
+    markdown = renderer.render()
+    if _WORD.search(markdown) is None:
+        markdown = ""
+    notes: tuple[str, ...] = ()
+    if budget.wanted > budget.limit:
+        notes = (limits.limit_note("cells", budget.limit, budget.wanted),)
+    return Extraction(
+        "html",
+        markdown,
+        links=tuple(renderer.links),
+        tables=tuple(renderer.tables),
+        extractor="page",
+        hidden=page.hidden + renderer.hidden,
+        limits=notes,
+    )
+
+
+def _text_page(source: str) -> Extraction:
+    text, hidden = sanitise.clean("\n\n".join(flat.paragraphs_of(source)))
+    markdown = _paragraph(text) if _WORD.search(text) else ""
+    return Extraction("html", markdown, extractor="text", hidden=hidden)
+
+
+def _paragraph(text: str) -> str:
+    return escape_block_start(escape_text(sanitise.clean(text)[0]))
+
+
+def warm_up() -> None:
+    """Import every module and codec that an extraction can need, so that no file is opened later."""
+    for codec in CODECS.values():
+        b"a".decode(codec, "replace")
+    sample = "<html><body><article><h1>A title</h1><p>" + "Some words of a sentence, é. " * 40 + "</p></article></html>"
+    for encoded in (sample.encode(), sample.encode("cp1252")):
+        for stage in ("article", "page", "text"):
+            extract_document(
+                encoded, url="https://example.org/", content_type="text/html", stage=stage, limits=Limits()
+            )

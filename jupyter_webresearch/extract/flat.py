@@ -1,0 +1,55 @@
+"""Markup stripped without any tree: the text of a page of any size, depth or damage, in linear time."""
+
+from __future__ import annotations
+
+import html
+import re
+
+__all__ = ["paragraphs_of"]
+
+# Content that no reader sees. An end tag that never comes means: up to the end (HTML Standard, script data state).
+_UNSEEN = re.compile(r"<(script|style|template|noscript|title|svg|iframe|object|head)(?=[\s/>])|<!--", re.IGNORECASE)
+_ENDS = {
+    name: re.compile(f"</{name}(?=[\\s/>])[^<>]*>?", re.IGNORECASE)
+    for name in ("script", "style", "template", "noscript", "title", "svg", "iframe", "object", "head")
+}
+_BREAK = re.compile(
+    r"</?(?:p|div|br|li|ul|ol|dl|dt|dd|tr|table|h[1-6]|pre|blockquote|section|article|header|footer|main|nav|aside|form|"
+    r"figure|figcaption|hr|option|address|details|summary)(?=[\s/>])[^<>]*>",
+    re.IGNORECASE,
+)
+_CELL = re.compile(r"</?(?:td|th)(?=[\s/>])[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
+_SPACES = re.compile(r"[^\S\n]+")
+
+
+def paragraphs_of(source: str) -> list[str]:
+    """Return the text of an HTML source as lines without markup, entities resolved, empty ones left out."""
+    text = _seen(source)
+    text = _SPACES.sub(" ", text.replace("\n", " ").replace("\r", " "))
+    text = _TAG.sub("", _CELL.sub(" ", _BREAK.sub("\n", text)))
+    for entity, character in (("&nbsp;", " "), ("&quot;", '"'), ("&#39;", "'"), ("&gt;", ">"), ("&lt;", "<")):
+        text = text.replace(entity, character)
+    if "&" in text:
+        text = html.unescape(text)
+    return [line for line in map(str.strip, text.split("\n")) if line]
+
+
+def _seen(source: str) -> str:
+    pieces = []
+    position = 0
+    while True:
+        match = _UNSEEN.search(source, position)
+        if match is None:
+            pieces.append(source[position:])
+            return "".join(pieces)
+        pieces.append(source[position : match.start()])
+        if match.group(1):
+            end_match = _ENDS[match.group(1).lower()].search(source, match.end())
+            end = end_match.end() if end_match else -1
+        else:
+            end = source.find("-->", match.end())
+            end = end + 3 if end >= 0 else -1
+        if end < 0:
+            return "".join(pieces)
+        position = end

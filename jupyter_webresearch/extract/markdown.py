@@ -1,0 +1,334 @@
+"""A tree as Markdown of our own dialect, inert under any renderer."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from lxml import etree
+
+from jupyter_webresearch.extract import inline
+from jupyter_webresearch.extract.escape import escape_block_start, escape_text, fence_for
+from jupyter_webresearch.extract.sanitise import clean, one_line
+from jupyter_webresearch.extract.tables import CellBudget, grid_of, is_data_table
+from jupyter_webresearch.extract.tree import BLOCK, HEADINGS, PageTree, element_text, tag_of
+from jupyter_webresearch.extract.urls import LinkResolver
+from jupyter_webresearch.models import Link, Table
+
+__all__ = ["Renderer"]
+
+UNSEEN = frozenset({
+    "script", "style", "template", "noscript", "head", "svg", "iframe", "object", "embed", "canvas", "select",
+    "option", "input", "textarea", "audio", "video", "link", "meta", "button", "datalist", "map", "param", "source",
+    "track", "title", "math",
+})  # fmt: skip
+"""Elements without text for readers."""
+
+_MAX_INDENT = 8  # lists and quotes nested deeper are written flat, or indentation would outgrow the text
+_SPACE = re.compile(r"[^\S\n]*\n[^\S\n]*|[^\S\n]+")
+_WHITE = re.compile(r"\s+")
+_LIST_START = re.compile(r"(?:- |\d+\. )")
+_SPAN_COPIES = 1_000_000  # characters that spanned cells may repeat on one page
+
+
+class Renderer:
+    """Renders one page.
+
+    Parameters
+    ----------
+    page
+        The tree, standardised.
+    resolve
+        Makes links absolute.
+    budget
+        The cells that the page may fill.
+    title
+        The page's title: a heading that repeats it is left out.
+
+    Attributes
+    ----------
+    links, tables
+        What was rendered, in order.
+    """
+
+    def __init__(self, page: PageTree, resolve: LinkResolver, budget: CellBudget, title: str = "") -> None:
+        self.page = page
+        self.resolve = resolve
+        self.budget = budget
+        self.links: list[Link] = []
+        self.tables: list[Table] = []
+        self._title = _plain(title)
+        self._mixed = _inline_with_blocks(page.body)
+        self._indent = 0
+        self._in_link = False
+        self._link: str | None = None  # of an <a> around blocks: the first text inside takes it
+        self._notes: list[tuple[str, str]] = []
+        self._copies = 0
+        self._hidden = 0
+
+    def render(self) -> str:
+        """Return the Markdown of the body."""
+        blocks = self._blocks(self.page.body)
+        for label, text in self._notes:
+            blocks.append(f"[^{label}]: " + text.replace("\n", "\n    "))
+        return "\n\n".join(blocks)
+
+    @property
+    def hidden(self) -> int:
+        """Invisible characters that were removed from the text so far."""
+        return self._hidden
+
+    # Blocks
+
+    def _blocks(self, element: etree._Element) -> list[str]:
+        blocks: list[str] = []
+        run: list[str] = []
+        self._text(element.text, run)
+        for child in element:
+            tag = tag_of(child)
+            if tag and tag not in UNSEEN:
+                if tag in BLOCK or (child in self._mixed and child not in self.page.formulas):
+                    self._flush(run, blocks)
+                    blocks.extend(self._block(child, tag))
+                else:
+                    self._inline_element(child, tag, run)
+            elif child in self.page.formulas:
+                self._inline_element(child, tag, run)
+            self._text(child.tail, run)
+        self._flush(run, blocks)
+        return blocks
+
+    def _flush(self, run: list[str], blocks: list[str]) -> None:
+        if not run:
+            return
+        text = inline.finish("".join(run))
+        run.clear()
+        for part in inline.split_display(text):
+            if part.startswith("$$"):
+                blocks.append(part)
+            elif part:
+                if self._link and not self._in_link:
+                    part = self._linked(part, self._link)
+                    self._link = None
+                blocks.append(escape_block_start(part).replace("\n", "  \n"))
+
+    def _block(self, element: etree._Element, tag: str) -> list[str]:
+        if element in self.page.notes:
+            return self._note(element)
+        if tag in HEADINGS:
+            return self._heading(element, int(tag[1]))
+        if tag == "pre":
+            return self._code(element)
+        if tag in ("ul", "ol", "menu", "dir"):
+            return self._list(element, tag == "ol")
+        if tag == "blockquote":
+            return self._quote(element)
+        if tag == "table" and is_data_table(element):
+            return self._table(element)
+        if tag == "dt":
+            return [f"**{b}**" if "\n" not in b and "*" not in b else b for b in self._blocks(element)]
+        if tag == "a":
+            return self._linked_blocks(element)
+        if tag == "hr":
+            return []
+        return self._blocks(element)
+
+    def _linked_blocks(self, element: etree._Element) -> list[str]:
+        outer, self._link = self._link, self.resolve(element.get("href"))
+        blocks = self._blocks(element)
+        self._link = outer
+        return blocks
+
+    def _heading(self, element: etree._Element, level: int) -> list[str]:
+        text = self._line(element).strip("#").strip()
+        text = re.sub(r"^\*\*([^*]+)\*\*$", r"\1", text)
+        if not text or (level == 1 and self._title and _plain(element_text(element)) == self._title):
+            return []
+        if self._link:
+            text = self._linked(text, self._link)
+            self._link = None
+        return [f"{'#' * level} {text}"]
+
+    def _line(self, element: etree._Element) -> str:
+        """Return everything inside an element as one line."""
+        run: list[str] = []
+        self._everything(element, run)
+        return _WHITE.sub(" ", inline.one_line_math(inline.finish("".join(run)))).strip()
+
+    def _everything(self, element: etree._Element, run: list[str]) -> None:
+        self._text(element.text, run)
+        for child in element:
+            tag = tag_of(child)
+            if child in self.page.formulas or (tag and tag not in UNSEEN):
+                if tag in BLOCK:
+                    run.append(" ")
+                    self._everything(child, run)
+                    run.append(" ")
+                else:
+                    self._inline_element(child, tag, run)
+            self._text(child.tail, run)
+
+    def _code(self, element: etree._Element) -> list[str]:
+        code, hidden = clean(element_text(element))
+        self._hidden += hidden
+        code = code.strip("\n").rstrip()
+        if not code.strip():
+            return []
+        fence = fence_for(code)
+        return [f"{fence}{self.page.languages.get(element, '')}\n{code}\n{fence}"]
+
+    def _list(self, element: etree._Element, ordered: bool) -> list[str]:
+        if self._indent >= _MAX_INDENT:
+            return self._blocks(element)
+        self._indent += 1
+        items: list[str] = []
+        start = (element.get("start") or "").strip()[:9]
+        number = int(start) if start.isascii() and start.isdigit() else 1
+        for child in element:
+            tag = tag_of(child)
+            if not tag or tag in UNSEEN:
+                continue
+            blocks = self._block(child, tag) if tag != "li" else self._blocks(child)
+            if not blocks:
+                continue
+            if tag in ("ul", "ol") and items:
+                items[-1] += "\n" + _indented("\n".join(blocks), 3 if ordered else 2)
+                continue
+            marker = f"{number}. " if ordered else "- "
+            number += 1
+            text = blocks[0]
+            for previous, block in pairwise(blocks):
+                tight = _LIST_START.match(block) and not _LIST_START.match(previous)
+                text += ("\n" if tight else "\n\n") + block
+            items.append(marker + _indented(text, len(marker)).lstrip(" "))
+        self._indent -= 1
+        return ["\n".join(items)] if items else []
+
+    def _quote(self, element: etree._Element) -> list[str]:
+        if self._indent >= _MAX_INDENT:
+            return self._blocks(element)
+        self._indent += 1
+        text = "\n\n".join(self._blocks(element))
+        self._indent -= 1
+        return ["\n".join(f"> {line}" if line else ">" for line in text.split("\n"))] if text else []
+
+    def _note(self, element: etree._Element) -> list[str]:
+        label = self.page.notes.pop(element)
+        text = "\n\n".join(self._blocks(element))
+        if text:
+            self._notes.append((label, text))
+        return []
+
+    # Tables
+
+    def _table(self, table: etree._Element) -> list[str]:
+        grid = grid_of(table, self.budget)
+        texts: dict[etree._Element, str] = {}
+        rows: list[list[str]] = []
+        for line in grid:
+            row: list[str] = []
+            for cell in line:
+                if cell is None:
+                    row.append("")
+                elif cell not in texts:
+                    texts[cell] = self._line(cell)
+                    row.append(texts[cell])
+                else:
+                    self._copies += len(texts[cell])
+                    row.append(texts[cell] if self._copies <= _SPAN_COPIES else "")
+            if any(row):
+                rows.append(row)
+        if not rows:
+            return []
+        caption_element = table.find("caption")
+        caption = self._line(caption_element) if caption_element is not None else ""
+        lines = ["| " + " | ".join(row) + " |" for row in rows]
+        lines.insert(1, "|" + " --- |" * len(rows[0]))
+        from jupyter_webresearch.plain import plain_text
+
+        plain = [tuple(plain_text(text) for text in row) for row in rows]
+        self.tables.append(Table(plain[0], tuple(plain[1:]), plain_text(caption)))
+        return [escape_block_start(caption), "\n".join(lines)] if caption else ["\n".join(lines)]
+
+    # Inline
+
+    def _text(self, text: str | None, run: list[str]) -> None:
+        if text:
+            text, hidden = clean(text)
+            self._hidden += hidden
+            run.append(escape_text(_WHITE.sub(" ", text)))
+
+    def _inline_element(self, element: etree._Element, tag: str, run: list[str]) -> None:
+        formula = self.page.formulas.get(element)
+        if formula:
+            run.append(inline.formula(formula))
+        elif element in self.page.note_marks:
+            run.append(f"[^{self.page.note_marks[element]}]")
+        elif tag == "br":
+            run.append("\n")
+        elif tag == "img":
+            self._image(element, run)
+        elif tag in inline.CODE:
+            code, hidden = clean(element_text(element))
+            self._hidden += hidden
+            run.append(inline.code(_WHITE.sub(" ", code).strip()))
+        elif tag == "a":
+            self._anchor(element, run)
+        elif tag in inline.STYLES:
+            opening, closing = inline.STYLES[tag]
+            run.append(opening)
+            self._everything(element, run)
+            run.append(closing)
+        else:
+            self._everything(element, run)
+
+    def _anchor(self, element: etree._Element, run: list[str]) -> None:
+        url = None if self._in_link or self._link else self.resolve(element.get("href"))
+        if url is None:
+            self._everything(element, run)
+            return
+        inner: list[str] = []
+        self._in_link = True
+        self._everything(element, inner)
+        self._in_link = False
+        text = inline.finish("".join(inner), keep_edges=True)
+        lead = " " if text[:1].isspace() else ""
+        trail = " " if text[-1:].isspace() else ""
+        text = _WHITE.sub(" ", text).strip()
+        run.append(f"{lead}{self._linked(text, url)}{trail}" if text else text)
+
+    def _linked(self, text: str, url: str) -> str:
+        from jupyter_webresearch.plain import plain_text
+
+        text = _WHITE.sub(" ", text).strip()
+        self.links.append(Link(plain_text(text), url))
+        return f"[{text}]({url})"
+
+    def _image(self, element: etree._Element, run: list[str]) -> None:
+        url = self.resolve(element.get("src"))
+        alt = one_line(element.get("alt") or "")
+        if url is None or url.startswith("mailto:"):
+            return
+        text = "image: " + escape_text(alt) if alt else "image"
+        run.append(text if self._in_link else f"[{text}]({url})")
+
+
+def _indented(text: str, width: int) -> str:
+    pad = " " * width
+    return "\n".join(pad + line if line else line for line in text.split("\n"))
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def _inline_with_blocks(body: etree._Element) -> set[etree._Element]:
+    """Return the inline elements that hold a block somewhere below."""
+    found: set[etree._Element] = set()
+    for element in body.iter():
+        if element.tag in BLOCK:
+            parent = element.getparent()
+            while parent is not None and parent.tag not in BLOCK and parent not in found:
+                found.add(parent)
+                parent = parent.getparent()
+    return found

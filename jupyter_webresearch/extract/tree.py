@@ -1,0 +1,111 @@
+"""The one tree of a page: parsed once, with what readers don't see taken out, and what was learned about its nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lxml import etree, html
+
+__all__ = ["BLOCK", "HEADINGS", "Formula", "PageTree", "element_text", "parse", "remove", "tag_of"]
+
+HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+
+BLOCK = frozenset({
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "col", "colgroup", "dd", "details",
+    "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4",
+    "h5", "h6", "header", "hgroup", "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "optgroup", "option",
+    "p", "pre", "search", "section", "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
+})  # fmt: skip
+"""Elements that begin a new block of text."""
+
+_XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula of the page as TeX."""
+
+    tex: str
+    display: bool
+
+
+@dataclass
+class PageTree:
+    """A parsed page and what was found out about its nodes while it was standardised.
+
+    What is known about a node is kept beside the tree, keyed by the node, so that no attribute or class name that a
+    page chooses can pose as ours.
+
+    Attributes
+    ----------
+    root, body
+        The tree.
+    formulas
+        Elements that stand for a formula.
+    languages
+        Language word of ``pre`` elements.
+    note_marks
+        Elements that refer to a footnote, and its label.
+    notes
+        Elements that are the text of a footnote, and its label.
+    hidden
+        Number of hidden elements and comments that were removed.
+    """
+
+    root: etree._Element
+    body: etree._Element
+    formulas: dict[etree._Element, Formula] = field(default_factory=dict)
+    languages: dict[etree._Element, str] = field(default_factory=dict)
+    note_marks: dict[etree._Element, str] = field(default_factory=dict)
+    notes: dict[etree._Element, str] = field(default_factory=dict)
+    hidden: int = 0
+
+
+def parse(source: str) -> PageTree | None:
+    """Parse a bounded HTML source; None when there is no element in it."""
+    source = _XML_DECLARATION.sub("", source[:1000], count=1) + source[1000:]
+    parser = html.HTMLParser(encoding="utf-8", huge_tree=True, remove_pis=True)
+    try:
+        root = etree.fromstring(source.replace("\0", "").encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError:
+        return None
+    if root is None:
+        return None
+    body = root.find("body")
+    return PageTree(root, root if body is None else body)
+
+
+def tag_of(element: etree._Element) -> str:
+    """Return the element's tag, or an empty string for comments and the like."""
+    tag = element.tag
+    return tag if isinstance(tag, str) else ""
+
+
+def element_text(element: etree._Element) -> str:
+    """Return all text inside an element."""
+    return "".join(map(str, element.itertext()))
+
+
+def remove(element: etree._Element) -> None:
+    """Take an element out of its tree and leave the text that follows it."""
+    parent = element.getparent()
+    if parent is None:
+        return
+    if element.tail:
+        previous = element.getprevious()
+        if previous is not None:
+            previous.tail = (previous.tail or "") + element.tail
+        else:
+            parent.text = (parent.text or "") + element.tail
+        element.tail = None
+    parent.remove(element)
+
+
+def ancestors(element: etree._Element, stop: etree._Element) -> Iterator[etree._Element]:
+    """Yield the element and its ancestors below ``stop``."""
+    node: etree._Element | None = element
+    while node is not None and node is not stop:
+        yield node
+        node = node.getparent()
