@@ -1,0 +1,192 @@
+"""Work done by this process, where no server of ours knows the kernel."""
+
+from __future__ import annotations
+
+import atexit
+import concurrent.futures
+import os
+import queue
+import secrets
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jupyter_webresearch.errors import Failed, WebResearchError
+from jupyter_webresearch.kernel.cancellation import Cancellation
+from jupyter_webresearch.kernel.client import Client, OnEvent, ignore_event, ignore_phase
+from jupyter_webresearch.kernel.saving import SaveTarget
+from jupyter_webresearch.models import FetchRequest, OnPhase, Page, Verdict
+
+if TYPE_CHECKING:
+    from jupyter_webresearch.config import Settings
+    from jupyter_webresearch.engine import Engine
+
+__all__ = ["LocalClient"]
+
+T = TypeVar("T")
+
+CHUNK = 256 * 1024
+TICK = 0.5
+"""Seconds after which a wait looks for a KeyboardInterrupt on platforms where a lock hides it (Windows)."""
+
+
+class LocalClient(Client):
+    """Runs an :class:`~jupyter_webresearch.engine.Engine` in this process, started by the first operation.
+
+    Parameters
+    ----------
+    settings
+        Validated settings.
+    engine
+        An engine to use instead of a new one; the caller closes it.
+    """
+
+    def __init__(self, settings: Settings, *, engine: Engine | None = None) -> None:
+        self._settings = settings
+        self._engine = engine
+        self._owns_engine = engine is None
+        self._lock = threading.Lock()
+        self.session_id = f"local:{os.getpid()}-{secrets.token_hex(8)}"
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, made on first access."""
+        with self._lock:
+            if self._engine is None:
+                from jupyter_core.paths import jupyter_runtime_dir
+
+                from jupyter_webresearch.engine import Engine
+                from jupyter_webresearch.kernel.discovery import jupyter_ports
+
+                runtime_dir = Path(jupyter_runtime_dir())
+                self._engine = Engine(self._settings, own_ports=lambda: jupyter_ports(runtime_dir))
+                atexit.register(self.close)
+            return self._engine
+
+    def fetch(
+        self,
+        request: FetchRequest,
+        on_phase: OnPhase = ignore_phase,
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> Page:
+        """Read one URL; see :meth:`Client.fetch`."""
+        engine = self.engine
+        try:
+            page = self._wait(
+                lambda tell: engine.fetch(engine.session(self.session_id), request, tell), on_phase, cancellation
+            )
+        except WebResearchError as error:
+            raise self.attach_error(error, request) from error.__cause__
+        return self.attach(page, request)
+
+    def fetch_many(
+        self,
+        requests: Sequence[FetchRequest],
+        on_event: OnEvent = ignore_event,
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> list[Page | WebResearchError]:
+        """Read many URLs; see :meth:`Client.fetch_many`."""
+        engine = self.engine
+        outcomes = self._wait(
+            lambda tell: engine.fetch_many(engine.session(self.session_id), requests, tell), on_event, cancellation
+        )
+        return [
+            self.attach(outcome, request) if isinstance(outcome, Page) else self.attach_error(outcome, request)
+            for request, outcome in zip(requests, outcomes, strict=True)
+        ]
+
+    def extract(
+        self,
+        data: bytes,
+        *,
+        url: str,
+        content_type: str | None = None,
+        on_phase: OnPhase = ignore_phase,
+        cancellation: Cancellation | None = None,
+    ) -> Page:
+        """Make a Page of bytes; see :meth:`Client.extract`."""
+        engine = self.engine
+        return self._wait(
+            lambda tell: engine.extract(data, url=url, content_type=content_type, on_phase=tell),
+            on_phase,
+            cancellation,
+        )
+
+    def check_urls(self, urls: Sequence[str]) -> list[Verdict]:
+        """Return verdicts; see :meth:`Client.check_urls`."""
+        return [self.engine.check_url(url) for url in urls]
+
+    def save(
+        self,
+        request: FetchRequest,
+        folder: str | os.PathLike[str],
+        name: str | None = None,
+        force: bool = False,
+        on_phase: OnPhase = ignore_phase,
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> Page:
+        """Stream a body to a file; see :meth:`Client.save`."""
+        engine = self.engine
+        request = replace(request, save=True)
+        with SaveTarget(folder, name, force) as target:
+            page = self.fetch(request, on_phase, cancellation=cancellation)
+            if page.saved is None:  # an answer that is not kept, e.g. a status that any_status lets through
+                return page
+            session = engine.session(self.session_id)
+            try:
+                path = engine.submit(engine.saved(session, page.saved.key)).result()
+                saved = target.write(page.saved, _chunks(path))
+            finally:
+                engine.submit(engine.discard_saved(session, page.saved.key)).result()
+        return replace(page, saved=saved)
+
+    def close(self) -> None:
+        """Close the engine that this client made: operations end, workers exit, stored texts are deleted."""
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is None or not self._owns_engine:
+            return
+        atexit.unregister(self.close)
+        if self.session_id.startswith(f"local:{os.getpid()}-"):  # a forked child has no engine thread to end
+            engine.close()
+
+    def _wait(
+        self,
+        work: Callable[[Callable[..., None]], Coroutine[Any, Any, T]],
+        tell: Callable[..., None],
+        cancellation: Cancellation | None,
+    ) -> T:
+        """Run work on the engine's loop and its phases here, until it ends or is ended."""
+        happened: queue.SimpleQueue[tuple[Any, ...] | None] = queue.SimpleQueue()
+        future = self.engine.submit(work(lambda *event: happened.put(event)))
+        future.add_done_callback(lambda _: happened.put(None))
+        try:
+            with (cancellation or Cancellation()).stopping_with(future.cancel):
+                for event in _events(happened):
+                    tell(*event)
+                return future.result()
+        except concurrent.futures.CancelledError:
+            raise Failed("cancelled", "the operation was interrupted") from None
+        finally:
+            future.cancel()
+
+
+def _events(happened: queue.SimpleQueue[tuple[Any, ...] | None]) -> Iterator[tuple[Any, ...]]:
+    while True:
+        try:
+            event = happened.get(timeout=TICK)
+        except queue.Empty:
+            continue
+        if event is None:
+            return
+        yield event
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from iter(lambda: file.read(CHUNK), b"")

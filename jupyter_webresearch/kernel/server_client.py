@@ -1,0 +1,221 @@
+"""Work done by the kernel's Jupyter server."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+from jupyter_webresearch.errors import Failed, WebResearchError
+from jupyter_webresearch.kernel.cancellation import Cancellation
+from jupyter_webresearch.kernel.client import Client, OnEvent, ignore_event, ignore_phase
+from jupyter_webresearch.kernel.connection import ProvenConnection
+from jupyter_webresearch.kernel.discovery import ServerAddress
+from jupyter_webresearch.kernel.proof import KernelIdentity
+from jupyter_webresearch.kernel.saving import SaveTarget
+from jupyter_webresearch.models import FetchRequest, OnPhase, Page, Verdict
+
+__all__ = ["ServerClient"]
+
+GRACE = 15.0
+"""Seconds of silence beyond the server's own deadline after which it is given up."""
+
+CHUNK = 256 * 1024
+NDJSON = "application/x-ndjson"
+
+
+class ServerClient(Client):
+    """Calls one server over HTTP with the kernel's proof; every call is one connection that begins with ``hello``.
+
+    Parameters
+    ----------
+    address
+        Where the server is.
+    identity
+        Who this kernel is.
+    wall_time
+        The clock.
+
+    Raises
+    ------
+    ServerLost
+        From every operation, when the server did not prove itself and therefore was not asked anything.
+    """
+
+    def __init__(
+        self, address: ServerAddress, identity: KernelIdentity, *, wall_time: Callable[[], float] = time.time
+    ) -> None:
+        self.address = address
+        self.identity = identity
+        self._wall_time = wall_time
+
+    def hello(self) -> dict[str, Any]:
+        """Exchange proofs and return what the server says of itself."""
+        with self._connection() as connection:
+            return connection.open()
+
+    def fetch(
+        self,
+        request: FetchRequest,
+        on_phase: OnPhase = ignore_phase,
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> Page:
+        """Read one URL; see :meth:`Client.fetch`."""
+        body = json.dumps(request_json(request)).encode()
+        with self._talk(cancellation) as (connection, hello):
+            timeout = hello["save_timeout" if request.save else "timeout"] + GRACE
+            response = connection.request("POST", "fetch", body, _json_headers(), timeout=timeout)
+            page = self._page(response, on_phase, request)
+        return self.attach(page, request)
+
+    def fetch_many(
+        self,
+        requests: Sequence[FetchRequest],
+        on_event: OnEvent = ignore_event,
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> list[Page | WebResearchError]:
+        """Read many URLs; see :meth:`Client.fetch_many`."""
+        body = json.dumps({"requests": [request_json(request) for request in requests]}).encode()
+        outcomes: dict[int, Page | WebResearchError] = {}
+        with self._talk(cancellation) as (connection, hello):
+            response = connection.request("POST", "batch", body, _json_headers(), timeout=hello["timeout"] + GRACE)
+            for line in _lines(response):
+                index = line.get("index")
+                if index is None:
+                    if "error" in line:
+                        raise WebResearchError.from_json(line["error"])
+                    break
+                if "phase" in line:
+                    on_event(index, line["phase"])
+                elif "error" in line:
+                    error = WebResearchError.from_json(line["error"])
+                    outcomes[index] = self.attach_error(error, requests[index])
+                else:
+                    outcomes[index] = self.attach(Page.from_json(line["result"]), requests[index])
+        if len(outcomes) != len(requests):
+            raise _broken()
+        return [outcomes[index] for index in range(len(requests))]
+
+    def extract(
+        self,
+        data: bytes,
+        *,
+        url: str,
+        content_type: str | None = None,
+        on_phase: OnPhase = ignore_phase,
+        cancellation: Cancellation | None = None,
+    ) -> Page:
+        """Make a Page of bytes; see :meth:`Client.extract`."""
+        query = {"url": url} if content_type is None else {"url": url, "content_type": content_type}
+        headers = {"Content-Type": "application/octet-stream", "Accept": NDJSON}
+        with self._talk(cancellation) as (connection, hello):
+            route = f"extract?{urlencode(query)}"
+            response = connection.request("POST", route, data, headers, timeout=hello["timeout"] + GRACE)
+            return self._page(response, on_phase, FetchRequest(url))
+
+    def check_urls(self, urls: Sequence[str]) -> list[Verdict]:
+        """Return verdicts; see :meth:`Client.check_urls`."""
+        body = json.dumps({"urls": list(urls)}).encode()
+        with self._talk(None) as (connection, hello):
+            response = connection.request("POST", "check-url", body, _json_headers(), timeout=hello["timeout"])
+            answer = _answer(response)
+        return [Verdict(**verdict) for verdict in answer["verdicts"]]
+
+    def save(
+        self,
+        request: FetchRequest,
+        folder: str | os.PathLike[str],
+        name: str | None = None,
+        force: bool = False,
+        on_phase: OnPhase = ignore_phase,
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> Page:
+        """Stream a body to a file; see :meth:`Client.save`."""
+        request = replace(request, save=True)
+        with SaveTarget(folder, name, force) as target:
+            page = self.fetch(request, on_phase, cancellation=cancellation)
+            if page.saved is None:  # an answer that is not kept, e.g. a status that any_status lets through
+                return page
+            saved = page.saved
+            with self._talk(cancellation) as (connection, hello):
+                response = connection.request("GET", f"saved/{saved.key}", timeout=hello["timeout"])
+                if response.status != 200:
+                    _answer(response)
+                saved = target.write(saved, iter(lambda: response.read(CHUNK), b""))
+        return replace(page, saved=saved)
+
+    def close(self) -> None:
+        """Nothing is kept open between calls."""
+
+    def _connection(self) -> ProvenConnection:
+        return ProvenConnection(self.address, self.identity, wall_time=self._wall_time)
+
+    @contextmanager
+    def _talk(self, cancellation: Cancellation | None) -> Iterator[tuple[ProvenConnection, dict[str, Any]]]:
+        """Open a proven connection for one exchange; whatever ends the block closes it."""
+        with self._connection() as connection, (cancellation or Cancellation()).stopping_with(connection.abort):
+            hello = connection.open()
+            try:
+                yield connection, hello
+            except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
+                raise _broken() from error
+
+    def _page(self, response: http.client.HTTPResponse, on_phase: OnPhase, request: FetchRequest) -> Page:
+        """Read phases and the result off an NDJSON answer."""
+        for line in _lines(response):
+            if "phase" in line:
+                on_phase(line["phase"])
+            elif "error" in line:
+                raise self.attach_error(WebResearchError.from_json(line["error"]), request)
+            else:
+                return Page.from_json(line["result"])
+        raise _broken()
+
+
+def request_json(request: FetchRequest) -> dict[str, Any]:
+    """Return the REST form of a request: what differs from the defaults."""
+    default = FetchRequest(request.url)
+    data: dict[str, Any] = {"url": request.url}
+    for key in ("method", "offset", "max_bytes", "raw", "fresh", "any_status", "save", "record"):
+        value = getattr(request, key)
+        if value != getattr(default, key):
+            data[key] = value
+    if request.headers:
+        data["headers"] = [list(header) for header in request.headers]
+    if request.body is not None:
+        data["body_base64"] = base64.b64encode(request.body).decode()
+    return data
+
+
+def _json_headers() -> dict[str, str]:
+    return {"Content-Type": "application/json", "Accept": f"{NDJSON}, application/json"}
+
+
+def _lines(response: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
+    """Yield the objects of an NDJSON answer; an answer that is an error raises it."""
+    if response.status != 200:
+        _answer(response)
+    for line in response:
+        yield json.loads(line)
+
+
+def _answer(response: http.client.HTTPResponse) -> dict[str, Any]:
+    """Return a JSON answer, or raise the error that it is."""
+    body = json.loads(response.read())
+    if response.status != 200:
+        raise WebResearchError.from_json(body)
+    return dict(body)
+
+
+def _broken() -> Failed:
+    return Failed("unreachable", "the Jupyter server broke off the answer; try again")
