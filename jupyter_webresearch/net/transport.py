@@ -1,0 +1,322 @@
+"""The one way out: every request to the web leaves here.
+
+Check the URL, resolve once, judge every address, dial one of those judged, check who answered, TLS against the host
+name, one HTTP/1.1 exchange, close. No connection is reused, no proxy is asked, nothing comes from the environment.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import zip_longest
+
+import anyio
+import anyio.to_thread
+import h11
+import httpcore
+import httpx
+
+from jupyter_webresearch.config import WebFetch
+from jupyter_webresearch.errors import BadInput, Failed, Refused
+from jupyter_webresearch.net.dialler import Dialler, SocketDialler
+from jupyter_webresearch.net.resolver import Resolver, SystemResolver
+from jupyter_webresearch.net.trust import tls_context
+from jupyter_webresearch.policy.addresses import IPAddress, parse_address
+from jupyter_webresearch.policy.guard import Guard
+from jupyter_webresearch.policy.urls import CheckedURL
+
+__all__ = ["GuardedTransport"]
+
+MAX_ATTEMPTS = 4
+"""Addresses of one host that are dialled, both families among them."""
+MAX_HEADER_FIELDS = 256
+"""Header fields of one answer, those of interim answers included."""
+MAX_INTERIM = 16
+"""Interim answers (1xx) before the final one."""
+
+_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
+_BAD_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # RFC 9110, 5.5
+_REFUSED_METHODS = (b"CONNECT", b"TRACE")
+
+
+class GuardedTransport(httpx.AsyncBaseTransport):
+    """An httpx transport behind the guard.
+
+    Parameters
+    ----------
+    guard
+        Decides on each URL and on each address.
+    settings
+        ``idle_timeout``, ``dns_timeout``, ``timeout`` (here: until the head of the answer is there), ``max_headers``.
+    resolver, dialler, ssl_context
+        What stands for DNS, for the way to an address, and for the trusted authorities; by default the machine's.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        settings: WebFetch,
+        *,
+        resolver: Resolver | None = None,
+        dialler: Dialler | None = None,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._guard = guard
+        self._settings = settings
+        self._resolver: Resolver = resolver or SystemResolver(settings.dns_timeout)
+        self._dialler: Dialler = dialler or SocketDialler()
+        self._ssl_context = ssl_context
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send one request over a connection of its own.
+
+        Parameters
+        ----------
+        request
+            Its headers go out as they are, except ``Host``, which is the URL's. ``extensions["on_phase"]`` is called
+            with ``resolving`` and ``connecting``.
+
+        Returns
+        -------
+        httpx.Response
+            Its stream is raw, not decoded; closing it, or reading it to the end, closes the connection.
+
+        Raises
+        ------
+        BadInput, Refused
+            What :meth:`Guard.check_url` and :meth:`Guard.check_addresses` raise; ``blocked_method``, ``bad_request``
+            for a header that can't be sent.
+        Failed
+            ``unresolved``, ``unreachable``, ``tls``, ``timeout``, ``bad_response``, ``headers_too_large``. Reading the
+            stream raises ``timeout``, ``tls`` and ``bad_response``.
+        """
+        on_phase: Callable[[str], None] = request.extensions.get("on_phase", _no_phase)
+        url = self._guard.check_url(str(request.url))
+        if not _same_host(request.url, url):
+            raise BadInput("invalid_url", "The URL names different hosts to different parsers.")
+        headers = _request_headers(request, url)
+        try:
+            with anyio.fail_after(self._settings.timeout):
+                on_phase("resolving")
+                addresses = await self._addresses(url)
+                on_phase("connecting")
+                stream = await self._connect(url, addresses)
+                return await self._exchange(request, url, headers, stream)
+        except TimeoutError:
+            raise Failed("timeout", f"{url.host} did not answer in {self._settings.timeout:g} s.") from None
+
+    async def _addresses(self, url: CheckedURL) -> tuple[IPAddress, ...]:
+        answers = [str(url.address)] if url.address is not None else await self._resolver.resolve(url.host)
+        return self._guard.check_addresses(url, answers)
+
+    async def _connect(self, url: CheckedURL, addresses: Sequence[IPAddress]) -> httpcore.AsyncNetworkStream:
+        """Dial the judged addresses in turn, and secure the first connection that stands."""
+        candidates = _both_families(addresses)[:MAX_ATTEMPTS]
+        deadline = anyio.current_time() + self._settings.idle_timeout
+        for number, address in enumerate(candidates):
+            # What an attempt leaves unused serves those after it.
+            seconds = (deadline - anyio.current_time()) / (len(candidates) - number)
+            try:
+                with anyio.fail_after(seconds):
+                    stream = await self._dialler.connect(address, url.port, seconds)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout, OSError):  # TimeoutError is an OSError
+                continue
+            if _peer(stream) != address:
+                await _close(stream)
+                raise Refused("blocked_address", f"Another address answered than the one checked for {url.host}.")
+            return await self._secure(url, stream) if url.scheme == "https" else stream
+        # One wording for closed, filtered and silent: it would tell a page what is there.
+        raise Failed("unreachable", f"No connection to {url.host} could be made.")
+
+    async def _secure(self, url: CheckedURL, stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
+        try:
+            if self._ssl_context is None:
+                self._ssl_context = await anyio.to_thread.run_sync(tls_context)
+            return await stream.start_tls(self._ssl_context, url.host, self._settings.idle_timeout)
+        except BaseException as error:
+            await _close(stream)
+            if isinstance(error, (httpcore.ConnectTimeout, httpcore.ConnectError, OSError, ValueError)):
+                raise _tls_failed(url, error, self._settings.idle_timeout) from None
+            raise
+
+    async def _exchange(
+        self,
+        request: httpx.Request,
+        url: CheckedURL,
+        headers: list[tuple[bytes, bytes]],
+        stream: httpcore.AsyncNetworkStream,
+    ) -> httpx.Response:
+        idle = self._settings.idle_timeout
+        connection = _Connection(url, stream, self._settings.max_headers)
+        try:
+            with _readable_errors(url, idle):
+                answer = await connection.handle_async_request(
+                    httpcore.Request(
+                        request.method.encode("ascii"),
+                        httpcore.URL(
+                            scheme=url.scheme, host=url.host, port=url.port, target=url.target.encode("ascii")
+                        ),
+                        headers=headers,
+                        content=request.stream,
+                        extensions={"timeout": {"read": idle, "write": idle}},
+                    )
+                )
+            _check_status(answer.status, url)
+        except BaseException:
+            await _close(connection)
+            raise
+        return httpx.Response(
+            answer.status,
+            headers=answer.headers,
+            stream=_Body(url, answer, connection, idle),
+            extensions={"http_version": answer.extensions["http_version"]},
+            request=request,
+        )
+
+
+class _Connection(httpcore.AsyncHTTP11Connection):
+    """One exchange, with the header fields of all its answers limited together, and the interim answers counted.
+
+    httpcore alone waits through any number of interim answers, and h11 limits only the size of each.
+    """
+
+    def __init__(self, url: CheckedURL, stream: httpcore.AsyncNetworkStream, max_headers: int) -> None:
+        self.MAX_INCOMPLETE_EVENT_SIZE = max_headers  # read by the constructor: h11's limit for one answer
+        super().__init__(_origin(url), stream)
+        self._host = url.host
+        self._bytes_left = max_headers
+        self._fields_left = MAX_HEADER_FIELDS
+        self._interim_left = MAX_INTERIM
+
+    async def _receive_event(  # the signature is httpcore's
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> h11.Event | type[h11.PAUSED]:
+        event = await super()._receive_event(timeout=timeout)
+        if isinstance(event, (h11.InformationalResponse, h11.Response)):
+            self._bytes_left -= (
+                16 + len(event.reason) + sum(len(name) + len(value) + 4 for name, value in event.headers)
+            )
+            self._fields_left -= len(event.headers)
+            if self._bytes_left < 0 or self._fields_left < 0:
+                raise _headers_too_large(self._host)
+        if isinstance(event, h11.InformationalResponse):
+            self._interim_left -= 1
+            if self._interim_left < 0:
+                raise Failed("bad_response", f"{self._host} sent more than {MAX_INTERIM} interim answers.")
+        return event
+
+
+class _Body(httpx.AsyncByteStream):
+    """The raw body. Its end, an error and :meth:`aclose` all close the connection."""
+
+    def __init__(self, url: CheckedURL, answer: httpcore.Response, connection: _Connection, idle: float) -> None:
+        self._url = url
+        self._answer = answer
+        self._connection = connection
+        self._idle = idle
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            with _readable_errors(self._url, self._idle):
+                async for chunk in self._answer.aiter_stream():
+                    yield chunk
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        await _close(self._connection)
+
+
+def _no_phase(_phase: str) -> None:
+    """Nobody wants to know."""
+
+
+def _origin(url: CheckedURL) -> httpcore.Origin:
+    return httpcore.Origin(url.scheme.encode("ascii"), url.host.encode("ascii"), url.port)
+
+
+def _same_host(theirs: httpx.URL, ours: CheckedURL) -> bool:
+    host = theirs.raw_host.decode("ascii")
+    if ours.address is not None:
+        return parse_address(host) == ours.address
+    return host.lower().removesuffix(".") == ours.host
+
+
+def _request_headers(request: httpx.Request, url: CheckedURL) -> list[tuple[bytes, bytes]]:
+    """Check method and fields, and put our own ``Host`` in front."""
+    method = request.method.encode("ascii", "replace")
+    if not _TOKEN.fullmatch(method) or method.upper() in _REFUSED_METHODS:
+        raise BadInput("blocked_method", f"The method {request.method!r} is not sent.")
+    headers = [(b"Host", url.authority.encode("ascii"))]
+    for name, value in request.headers.raw:
+        if not _TOKEN.fullmatch(name) or _BAD_VALUE.search(value) or value != value.strip(b" \t"):
+            raise BadInput("bad_request", f"The header {name!r} holds a character that no header may hold.")
+        if name.lower() != b"host":
+            headers.append((name, value))
+    return headers
+
+
+def _both_families(addresses: Sequence[IPAddress]) -> list[IPAddress]:
+    """Alternate IPv6 and IPv4, the resolver's first in front, so that one dead family does not use up the attempts."""
+    first = [address for address in addresses if address.version == addresses[0].version]
+    second = [address for address in addresses if address.version != addresses[0].version]
+    return [address for pair in zip_longest(first, second) for address in pair if address is not None]
+
+
+def _peer(stream: httpcore.AsyncNetworkStream) -> IPAddress | None:
+    """Return who answered; None, which equals no address, when the stream can't say."""
+    try:
+        return parse_address(str(stream.get_extra_info("server_addr")[0]))
+    except (TypeError, IndexError, LookupError, OSError):
+        return None
+
+
+async def _close(closable: httpcore.AsyncNetworkStream | _Connection) -> None:
+    """Close at once, even while this task is being cancelled."""
+    with anyio.CancelScope(shield=True), suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await closable.aclose()
+
+
+@contextmanager
+def _readable_errors(url: CheckedURL, idle: float) -> Iterator[None]:
+    """Turn what HTTP, TLS and sockets raise into our vocabulary; their texts may name addresses, ours does not."""
+    try:
+        yield
+    except (httpcore.ReadTimeout, httpcore.WriteTimeout):
+        raise _silent(url, idle) from None
+    except httpcore.RemoteProtocolError as error:
+        if getattr(error.__cause__, "error_status_hint", None) == 431:
+            raise _headers_too_large(url.host) from None
+        raise Failed("bad_response", f"The answer of {url.host} is not valid HTTP: {error}.") from None
+    except (httpcore.LocalProtocolError, h11.LocalProtocolError) as error:
+        raise BadInput("bad_request", f"The request can't be sent: {error}.") from None
+    except ssl.SSLError:
+        raise Failed("tls", f"The TLS connection to {url.host} broke.") from None
+    except (httpcore.NetworkError, OSError):
+        raise Failed("unreachable", f"The connection to {url.host} broke.") from None
+
+
+def _check_status(status: int, url: CheckedURL) -> None:
+    """Refuse 101, which was not asked for, and numbers that are no status (RFC 9110, 15)."""
+    if not 200 <= status <= 599:
+        raise Failed("bad_response", f"{url.host} answered with the status {status}.")
+
+
+def _silent(url: CheckedURL, idle: float) -> Failed:
+    return Failed("timeout", f"{url.host} was silent for {idle:g} s.", setting="WebFetch.idle_timeout")
+
+
+def _headers_too_large(host: str) -> Failed:
+    return Failed("headers_too_large", f"The headers that {host} sent are larger than the limit.")
+
+
+def _tls_failed(url: CheckedURL, error: BaseException, idle: float) -> Failed:
+    if isinstance(error, httpcore.ConnectTimeout):
+        return _silent(url, idle)
+    cause = error.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return Failed("tls", f"The certificate of {url.host} was not accepted: {cause.verify_message}.")
+    return Failed("tls", f"The TLS handshake with {url.host} failed.")

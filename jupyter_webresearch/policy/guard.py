@@ -1,0 +1,264 @@
+"""The decision: may this URL be read, and which of the addresses of its host may be dialled.
+
+Everything fails closed. The lists of the policy are read once, when the guard is made; an entry that can't be read
+stops the start instead of being skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
+
+from jupyter_webresearch.config import BAD_PORTS, WebPolicy
+from jupyter_webresearch.errors import BadInput, Failed, Refused, WebResearchError
+from jupyter_webresearch.models import Verdict
+from jupyter_webresearch.policy.addresses import (
+    IPAddress,
+    IPNetwork,
+    blocked_range,
+    contains,
+    embedded_ipv4,
+    is_loopback,
+    is_metadata,
+    parse_address,
+)
+from jupyter_webresearch.policy.machine import Recent, interface_addresses, jupyter_ports
+from jupyter_webresearch.policy.urls import CheckedURL, canonical_host, parse_url
+
+__all__ = ["Guard"]
+
+MAX_ANSWERS = 1024
+"""Addresses of one host that are judged; a host with more is refused (a DNS answer over TCP can hold 4,000)."""
+
+# Names that lead to this machine (RFC 6761, and what distributions put into /etc/hosts), each with all below it.
+_THIS_MACHINE = ("localhost", "localdomain", "localhost6", "localdomain6", "ip6-localhost", "ip6-loopback")
+# Names of the machine's host, cluster or cloud, and names that never name a public site (RFC 6761, RFC 7686).
+_NEVER = (
+    "metadata",
+    "metadata.google.internal",
+    "metadata.goog",
+    "metadata.tencentyun.com",
+    "metadata.azure.internal",
+    "instance-data",
+    "instance-data.ec2.internal",
+    "rancher-metadata",
+    "host.docker.internal",
+    "gateway.docker.internal",
+    "kubernetes",
+    "onion",
+    "invalid",
+    "test",
+)
+# Names of private networks: refused before DNS, unless the operator allows private networks at all.
+# local: RFC 6762; home.arpa: RFC 8375; internal: ICANN 2024; lan and corp: in wide use, never delegated.
+_PRIVATE_SUFFIXES = ("local", "internal", "home.arpa", "lan", "corp")
+
+# Ranges that ordinary names resolve to behind some VPNs: here the refusal says what to set.
+_EXPLAINED = {"198.18.0.0/15": "the fake addresses of a VPN or proxy", "100.64.0.0/10": "a carrier or overlay network"}
+
+_ALLOW_PRIVATE = "WebPolicy.allow_private_networks"
+_EXTRA_BLOCKED = "WebPolicy.extra_blocked"
+
+
+class Guard:
+    """Decide for one policy.
+
+    Parameters
+    ----------
+    policy
+        Its lists are read now; later changes to it are not seen.
+    interfaces
+        Returns the addresses of this machine's own interfaces; by default asks the system.
+    own_ports
+        Returns the ports of Jupyter and of this package on this machine; by default looks for running servers.
+
+    Raises
+    ------
+    Failed
+        ``config``: an entry of the policy can't be read.
+    """
+
+    def __init__(
+        self,
+        policy: WebPolicy,
+        *,
+        interfaces: Callable[[], frozenset[IPAddress]] | None = None,
+        own_ports: Callable[[], frozenset[int]] | None = None,
+    ) -> None:
+        # Interfaces come and go; each reading serves the fetches of a few seconds.
+        self._interfaces = interfaces or Recent(interface_addresses)
+        self._own_ports = own_ports or Recent(jupyter_ports)
+        self._ports = frozenset(policy.allowed_ports) - BAD_PORTS
+        self._private = tuple(_network(entry, _ALLOW_PRIVATE) for entry in policy.allow_private_networks)
+        self._nat64 = tuple(_nat64(entry) for entry in policy.allow_nat64)
+        self._blocked_networks, self._blocked_hosts, self._blocked_below = _extra_blocked(policy.extra_blocked)
+
+    def check_url(self, url: str) -> CheckedURL:
+        """Read a URL and decide all that can be decided without DNS.
+
+        Raises
+        ------
+        BadInput
+            ``invalid_url``.
+        Refused
+            ``unsupported_scheme``, ``blocked_port``, ``blocked_host``, or ``blocked_address`` for an IP address in the
+            URL itself.
+        """
+        checked = parse_url(url)
+        if checked.port not in self._ports:
+            raise self._port_refused(checked.port)
+        self._check_host(checked.host)
+        if checked.address is not None:
+            self._judge(checked, (checked.address,))
+        return checked
+
+    def check_addresses(self, url: CheckedURL, answers: Sequence[str]) -> tuple[IPAddress, ...]:
+        """Judge every address of the host, and return them without repetition, in the resolver's order.
+
+        One bad address, or one answer that is no IP address, refuses the host: whoever answers could steer the choice.
+
+        Raises
+        ------
+        Refused
+            ``blocked_address``.
+        Failed
+            ``unresolved``: there are no answers.
+        """
+        if not answers:
+            raise Failed("unresolved", f"{url.host} has no address.")
+        addresses = [parse_address(answer) for answer in answers[: MAX_ANSWERS + 1]]
+        known = tuple(dict.fromkeys(address for address in addresses if address is not None))
+        if len(answers) > MAX_ANSWERS or None in addresses:
+            raise _not_public(url, None)
+        self._judge(url, known)
+        return known
+
+    def verdict(self, url: str) -> Verdict:
+        """Say what :meth:`check_url` decides, as data; the code is ``ok`` when it is allowed."""
+        try:
+            checked = self.check_url(url)
+        except WebResearchError as error:
+            return Verdict(url, "refused", error.code, error.message)
+        return Verdict(url, "allowed", "ok", f"{checked.origin} may be read, unless its addresses are not public.")
+
+    def _port_refused(self, port: int) -> Refused:
+        if port in BAD_PORTS:
+            message = f"Port {port} is on the browsers' list of bad ports; no setting opens it."
+            return Refused("blocked_port", message, setting="")
+        allowed = ", ".join(map(str, sorted(self._ports))) or "none"
+        return Refused("blocked_port", f"Port {port} is not one of the allowed ports ({allowed}).")
+
+    def _check_host(self, host: str) -> None:
+        if host in self._blocked_hosts or _is_within(host, self._blocked_below):
+            raise Refused("blocked_host", f"{host} is blocked by a setting.", setting=_EXTRA_BLOCKED)
+        if _is_within(host, _THIS_MACHINE):
+            raise Refused(
+                "blocked_host",
+                f"{host} is this machine. Where {_ALLOW_PRIVATE} allows it, it is written http://127.0.0.1:PORT/.",
+                setting=_ALLOW_PRIVATE,
+            )
+        if _is_within(host, _NEVER) or f"{host}.".startswith("kubernetes.default."):
+            raise Refused("blocked_host", f"{host} never names a public site.", setting="")
+        if not self._private and "." not in host and ":" not in host:
+            raise Refused("blocked_host", f"{host} is a name of a local network.", setting=_ALLOW_PRIVATE)
+        if not self._private and _is_within(host, _PRIVATE_SUFFIXES):
+            raise Refused("blocked_host", f"{host} is a name of a private network.", setting=_ALLOW_PRIVATE)
+
+    def _judge(self, url: CheckedURL, addresses: Sequence[IPAddress]) -> None:
+        """Refuse unless every address may be dialled."""
+        own = self._interfaces()
+        bad = [address for address in addresses if not self._is_allowed(address, own)]
+        if not bad:
+            self._check_own_ports(url, addresses, own)
+            return
+        if any(contains(self._blocked_networks, address) for address in bad if url.address is not None):
+            raise Refused("blocked_address", f"{url.host} is blocked by a setting.", setting=_EXTRA_BLOCKED)
+        ranges = {row.cidr if (row := blocked_range(address)) else "" for address in bad}
+        raise _not_public(url, ranges.pop() if len(ranges) == 1 else None)
+
+    def _is_allowed(self, address: IPAddress, own: frozenset[IPAddress]) -> bool:
+        carried = self._carried(address)
+        if is_metadata(address) or any(contains(self._blocked_networks, each) for each in (address, *carried)):
+            return False
+        # Inside an allowed NAT64 prefix only the IPv4 address counts; elsewhere the outer one and all that it carries.
+        judged = carried if contains(self._nat64, address) else (address, *carried)
+        return all(
+            contains(self._private, each) or (blocked_range(each) is None and each not in own and not _is_isatap(each))
+            for each in judged
+        )
+
+    def _carried(self, address: IPAddress) -> tuple[IPv4Address, ...]:
+        if contains(self._nat64, address):
+            return (IPv4Address(int(address) & 0xFFFFFFFF),)
+        return embedded_ipv4(address)
+
+    def _check_own_ports(self, url: CheckedURL, addresses: Iterable[IPAddress], own: frozenset[IPAddress]) -> None:
+        """Refuse Jupyter's own ports on this machine, whatever is allowed there."""
+        here = any(
+            each in own or is_loopback(each) for address in addresses for each in (address, *self._carried(address))
+        )
+        if here and url.port in self._own_ports():
+            if url.address is None:
+                raise _not_public(url, None)
+            raise Refused("blocked_address", f"Port {url.port} of this machine is Jupyter's own.", setting="")
+
+
+def _not_public(url: CheckedURL, cidr: str | None) -> Refused:
+    """Word the refusal: the same for every range, except the two that VPNs put ordinary names into."""
+    if cidr in _EXPLAINED:
+        return Refused(
+            "blocked_address",
+            f"{url.host} is not a public address but {_EXPLAINED[cidr]} ({cidr}). If that is right, "
+            f"--{_ALLOW_PRIVATE}=['{cidr}'] allows it.",
+        )
+    what = "is not a public address" if url.address is not None else "does not resolve to public addresses only"
+    return Refused("blocked_address", f"{url.host} {what}.")
+
+
+def _is_within(host: str, names: Iterable[str]) -> bool:
+    """Whether the host is one of the names or below one, compared by labels."""
+    return any(host == name or host.endswith("." + name) for name in names)
+
+
+def _is_isatap(address: IPAddress) -> bool:
+    """Whether an address that looks public tunnels to an IPv4 address of the local site (RFC 5214)."""
+    return address.version == 6 and bool(embedded_ipv4(address))
+
+
+def _config_error(setting: str, entry: str, why: str) -> Failed:
+    return Failed("config", f"{setting}: {entry!r} {why}.", setting=setting)
+
+
+def _network(entry: str, setting: str) -> IPNetwork:
+    try:
+        return ip_network(entry, strict=False)
+    except ValueError:
+        raise _config_error(setting, entry, "is not a CIDR") from None
+
+
+def _nat64(entry: str) -> IPv6Network:
+    network = _network(entry, "WebPolicy.allow_nat64")
+    if isinstance(network, IPv4Network) or network.prefixlen != 96:
+        raise _config_error("WebPolicy.allow_nat64", entry, "is not an IPv6 prefix of length 96")
+    return network
+
+
+def _extra_blocked(entries: Iterable[str]) -> tuple[tuple[IPNetwork, ...], frozenset[str], tuple[str, ...]]:
+    """Return networks, exact hosts, and hosts that are blocked with all below them."""
+    networks: list[IPNetwork] = []
+    hosts: set[str] = set()
+    below: list[str] = []
+    for entry in entries:
+        try:
+            networks.append(ip_network(entry.strip("[]"), strict=False))
+            continue
+        except ValueError:
+            pass
+        try:
+            if entry.startswith("*."):
+                below.append(canonical_host(entry[2:]))
+            else:
+                hosts.add(canonical_host(entry))
+        except BadInput:
+            raise _config_error(_EXTRA_BLOCKED, entry, "is not a CIDR, host or *.host") from None
+    return tuple(networks), frozenset(hosts), tuple(below)
