@@ -7,8 +7,9 @@ how the operator's level narrows the others is in :mod:`jupyter_webresearch.conf
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from traitlets import Int, Unicode
+from traitlets import Int, TraitType, Unicode
 from traitlets.config import Configurable
 
 from jupyter_webresearch.config_traits import (
@@ -34,6 +35,8 @@ __all__ = [
     "WebFetch",
     "WebKernel",
     "WebPolicy",
+    "environment_name",
+    "settings_of",
 ]
 
 KIB = 1024
@@ -164,6 +167,12 @@ class Settings:
     extraction: WebExtraction = field(default_factory=WebExtraction)
     kernel: WebKernel = field(default_factory=WebKernel)
     display: WebDisplay = field(default_factory=WebDisplay)
+
+
+def settings_of(cls: type[Configurable]) -> dict[str, TraitType[Any, Any]]:
+    """Return the settings of a class by name, in the order in which it defines them."""
+    traits = cls.class_own_traits(config=True)
+    return {name: traits[name] for name in vars(cls) if name in traits}
 
 
 def environment_name(cls: type[Configurable], trait: str) -> str:

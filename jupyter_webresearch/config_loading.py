@@ -8,7 +8,7 @@ levels chose; it never widens it. How two values are combined is in :data:`NARRO
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from jupyter_webresearch.config import (
     WebKernel,
     WebPolicy,
     environment_name,
+    settings_of,
 )
 from jupyter_webresearch.config_sources import (
     Edit,
@@ -35,7 +36,7 @@ from jupyter_webresearch.config_sources import (
 )
 from jupyter_webresearch.config_traits import Network, allowed, parse_network
 
-__all__ = ["NARROWINGS", "Explained", "explain", "load_settings"]
+__all__ = ["NARROWINGS", "Explained", "as_settings", "explain", "load_settings"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class Explained:
             "default": definition.default(),
             "unit": definition.metadata.get("unit", ""),
             "allowed": allowed(definition),
+            "narrows": definition.metadata.get("narrows", ""),
             "variable": self.variable,
             "help": definition.help,
         }
@@ -128,7 +130,7 @@ def explain(
     if operator_path is None:
         operator_path = operator_directories()
     levels = [command_line_level(cli), environment_level(environ), *file_levels(config_path, operator_path)]
-    return [_resolve(cls, trait, levels) for cls in CONFIGURABLES for trait in cls.class_own_traits(config=True)]
+    return [_resolve(cls, trait, levels) for cls in CONFIGURABLES for trait in settings_of(cls)]
 
 
 def load_settings(
@@ -139,8 +141,13 @@ def load_settings(
     operator_path: Sequence[str] | None = None,
 ) -> Settings:
     """Load all settings; parameters and errors as for :func:`explain`."""
+    return as_settings(explain(cli=cli, environ=environ, config_path=config_path, operator_path=operator_path))
+
+
+def as_settings(explained: Iterable[Explained]) -> Settings:
+    """Return the settings that :func:`explain` worked out."""
     values: dict[type[Configurable], dict[str, Any]] = {cls: {} for cls in CONFIGURABLES}
-    for setting in explain(cli=cli, environ=environ, config_path=config_path, operator_path=operator_path):
+    for setting in explained:
         values[setting.cls][setting.trait] = setting.value
     return Settings(
         policy=WebPolicy(**values[WebPolicy]),
@@ -193,7 +200,7 @@ def _applied(given: Any, value: Any) -> Any:
 
 
 def _definition(cls: type[Configurable], trait: str) -> TraitType[Any, Any]:
-    return cls.class_own_traits(config=True)[trait]
+    return settings_of(cls)[trait]
 
 
 def _networks(value: list[str], ceiling: list[str], _definition: TraitType[Any, Any]) -> list[str]:

@@ -21,7 +21,7 @@ from traitlets import Bool, Float, Int, List, TraitError, TraitType
 from traitlets.config import Config, Configurable
 from traitlets.config.loader import DeferredConfigList, KVArgParseConfigLoader, LazyConfigValue, PyFileConfigLoader
 
-from jupyter_webresearch.config import CONFIGURABLES, environment_name
+from jupyter_webresearch.config import CONFIGURABLES, environment_name, settings_of
 from jupyter_webresearch.config_traits import allowed
 from jupyter_webresearch.errors import Failed
 
@@ -129,7 +129,7 @@ def environment_level(environ: Mapping[str, str]) -> Level:
     Failed
         ``config``, naming the variable and the range, also for a variable of that form that is no setting.
     """
-    names = {environment_name(cls, trait): (cls, trait) for cls in CONFIGURABLES for trait in _traits(cls)}
+    names = {environment_name(cls, trait): (cls, trait) for cls in CONFIGURABLES for trait in settings_of(cls)}
     values: dict[str, Any] = {}
     for variable, text in environ.items():
         if variable not in names:
@@ -241,7 +241,7 @@ def _read(origin: str, config: Config) -> dict[str, Any]:
 
 def _checked(cls: type[Configurable], name: str, value: Any, origin: str) -> Any:
     """Return a value as the trait holds it, after parsing text from command line or environment."""
-    traits = _traits(cls)
+    traits = settings_of(cls)
     if name not in traits:
         raise Failed("config", f"{origin}: {cls.__name__}.{name} is no setting{_instead(name, traits)}")
     trait = traits[name]
@@ -265,18 +265,14 @@ def _checked(cls: type[Configurable], name: str, value: Any, origin: str) -> Any
         if limits and limits not in reason:
             reason += f" (allowed: {limits})"
         full = f"{cls.__name__}.{name}"
-        raise Failed("config", f"{origin}: {full} can't be used: {reason}", setting=full) from error
+        message = reason if reason.startswith(full) else f"{full}: {reason}"
+        raise Failed("config", f"{origin}: {message}", setting=full) from error
 
 
 def _assigned(cls: type[Configurable], name: str, value: Any) -> Any:
     section = cls()
     setattr(section, name, value)
     return getattr(section, name)
-
-
-def _traits(cls: type[Configurable]) -> dict[str, TraitType[Any, Any]]:
-    """Return the settings of a class, without what every traitlets Configurable has."""
-    return cls.class_own_traits(config=True)
 
 
 def _joined(trait: TraitType[Any, Any], texts: Sequence[str]) -> Any:

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 
 from traitlets import Float, Int, List, TraitError, TraitType, Unicode
 
+from jupyter_webresearch.errors import WebResearchError
+
 __all__ = [
     "BAD_PORTS",
     "Addresses",
@@ -41,7 +43,6 @@ BAD_PORTS = frozenset(
     }
 )  # fmt: skip
 
-_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 # What may stand in a header value that we compose: printable ASCII (RFC 9110, 5.5, without obs-text).
 _PRINTABLE = re.compile(r"[ -~]{0,200}")
 
@@ -168,38 +169,31 @@ def nat64_entry(text: str) -> str:
 def blocked_entry(text: str) -> str:
     """Return a CIDR, ``host`` or ``*.host`` in canonical form.
 
-    Hosts become ASCII by IDNA 2008 with the mapping of UTS 46, lower case, without a trailing dot.
+    Hosts become what :func:`~jupyter_webresearch.policy.urls.canonical_host` makes of them, as those of URLs do.
 
     Raises
     ------
     ValueError
-        When it is a URL, a host with a port, a number that some parsers read as an address, or a bare ``*``.
+        When it is a URL, a host with a port, or a bare ``*``.
     """
     try:
         return network_entry(text)
     except ValueError:
         if "/" in text:
             raise
-    host = text.removeprefix("*.")
-    ascii_host = _ascii(host).removesuffix(".")
-    labels = ascii_host.split(".")
-    if len(ascii_host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise ValueError("a host name holds letters, digits and hyphens between dots")
-    # WHATWG URL, "ends in a number": such a host would be read as an IPv4 address.
-    if labels[-1].isdigit() or re.fullmatch(r"0x[0-9a-f]*", labels[-1]):
-        raise ValueError("write an address with four decimal numbers")
-    return "*." + ascii_host if host != text else ascii_host
+    from jupyter_webresearch.policy.urls import canonical_host  # its tables take time to load; few settings need them
 
-
-def _ascii(host: str) -> str:
-    if host.isascii():
-        return host.lower()
-    import idna  # its tables take time to load, and few settings need them
-
+    name = text.removeprefix("*.")
     try:
-        return idna.encode(host, uts46=True).decode("ascii")
-    except idna.IDNAError as error:
-        raise ValueError(str(error)) from error
+        host = canonical_host(name)
+    except WebResearchError as error:
+        raise ValueError(error.message) from error
+    if name != text:
+        return f"*.{host}"
+    try:
+        return network_entry(host)  # an address in some other form
+    except ValueError:
+        return host
 
 
 def _within(trait: TraitType[Any, Any], obj: Any, value: float) -> float:

@@ -1,0 +1,132 @@
+"""Write docs/settings.md and docs/errors.md from the code: ``python docs/generate.py``, or ``--check`` to compare."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from traitlets.config import Configurable
+
+from jupyter_webresearch.config import CONFIGURABLES
+from jupyter_webresearch.config_loading import Explained, explain
+from jupyter_webresearch.errors import CODES
+
+FOLDER = Path(__file__).parent
+
+SETTINGS = """\
+# Settings
+
+<!-- Written by docs/generate.py; change the code instead. -->
+
+Every setting is a trait. It can be given
+
+- on the command line: `jupyter webresearch fetch URL --WebFetch.timeout=10`; a list as
+  `--WebPolicy.allowed_ports=443,8443`, as JSON, or by repeating the argument;
+- in the environment: `JUPYTER_WEBRESEARCH_WEBFETCH_TIMEOUT=10`; lists as above;
+- in `jupyter_webresearch_config.py` or `jupyter_webresearch_config.json`, in any folder that `jupyter --paths` lists
+  under config:
+
+      c = get_config()
+      c.WebFetch.timeout = 10
+
+The command line wins over the environment, the environment over files, and among files the order is Jupyter's own.
+`jupyter webresearch config` shows every value in force and where it comes from.
+
+A setting that does not exist, a value of the wrong type or outside its range, and a file that can't be read or run stop
+the start, and the message names them.
+
+## The operator's level
+
+Files in `/etc/jupyter`, `/usr/local/etc/jupyter` (on Windows `%PROGRAMDATA%\\jupyter`, if Jupyter is told to use it) and
+in `etc/jupyter` of the Python environment are the operator's. For the settings marked **binding** each such file narrows
+what users' files, the environment and the command line say, and nothing widens it:
+
+| combined by | what remains |
+|---|---|
+| networks | the addresses that both name |
+| intersection | the entries that both name |
+| strictest | the stricter of the two |
+| union | the entries of every level: each can only add |
+
+An operator who gives an empty list allows nothing. To make an operator's file bind, its folder must not be writable by
+users.
+"""
+
+ERRORS = """\
+# Errors
+
+<!-- Written by docs/generate.py; change the code instead. -->
+
+Magics, the Python API, the command line and REST end with the same codes. On the command line the code stands in the
+one line on standard error, in REST in the body `{"message", "reason", "code"}`, in Python in `error.code`. Programs
+should compare the code, never the message. No message holds an address that a name resolves to.
+
+| code | what happened | HTTP status | governed by | worth a retry |
+|---|---|---|---|---|
+"""
+
+
+def settings_page() -> str:
+    """Return docs/settings.md."""
+    defaults = explain(environ={}, config_path=[], operator_path=[])
+    parts = [SETTINGS]
+    for cls in CONFIGURABLES:
+        parts.append(f"\n## {cls.__name__}\n\n{_summary(cls)}\n")
+        parts += [_entry(setting) for setting in defaults if setting.cls is cls]
+    return "".join(parts)
+
+
+def errors_page() -> str:
+    """Return docs/errors.md."""
+    rows = [
+        f"| `{row.code}` | {row.meaning} | {row.status} | {f'`{row.setting}`' if row.setting else ''} | "
+        f"{'yes' if row.retryable else ''} |\n"
+        for row in CODES.values()
+    ]
+    return ERRORS + "".join(rows)
+
+
+def _summary(cls: type[Configurable]) -> str:
+    return (cls.__doc__ or "").strip().splitlines()[0]
+
+
+def _entry(setting: Explained) -> str:
+    facts = setting.to_json()
+    lines = [f"\n### {setting.name}\n\n{facts['help']}\n\n"]
+    unit = f" {facts['unit']}" if facts["unit"] and not isinstance(setting.value, list) else ""
+    lines.append(f"- default: `{setting.value!r}`{unit}{_in_mib(facts['unit'], setting.value)}\n")
+    if isinstance(setting.value, list):
+        lines.append(f"- a list, each entry: {facts['unit']}\n")
+    if facts["allowed"]:
+        lines.append(f"- allowed: {facts['allowed']}\n")
+    if facts["narrows"]:
+        lines.append(f"- **binding**, combined by: {facts['narrows']}\n")
+    lines.append(f"- environment: `{setting.variable}`\n")
+    return "".join(lines)
+
+
+def _in_mib(unit: str, value: object) -> str:
+    if unit != "bytes" or not isinstance(value, int):
+        return ""
+    mib = value / 1024**2
+    return f" ({mib:g} MiB)" if mib >= 1 else f" ({mib * 1024:g} KiB)"
+
+
+PAGES = {"settings.md": settings_page, "errors.md": errors_page}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or with ``--check`` say which are out of date."""
+    stale = 0
+    for name, page in PAGES.items():
+        path, text = FOLDER / name, page()
+        if "--check" not in arguments:
+            path.write_text(text, encoding="utf-8", newline="\n")
+        elif not path.is_file() or path.read_text(encoding="utf-8") != text:
+            print(f"{path} is out of date: run python docs/generate.py")
+            stale = 1
+    return stale
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""The commands of ``jupyter webresearch``, one module each: ``add_to`` declares it, ``run`` does it."""

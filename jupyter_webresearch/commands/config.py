@@ -1,0 +1,52 @@
+"""``jupyter webresearch config``: every setting, its value and where that came from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from jupyter_webresearch.commands.output import write_json, write_line
+
+if TYPE_CHECKING:
+    from traitlets.config import Config
+
+__all__ = ["add_to", "run"]
+
+EPILOG = """\
+A value comes from the command line, else the environment, else a file, else it is the default. Files are named
+jupyter_webresearch_config.py or .json and lie in the directories that `jupyter --paths` lists under config. What the
+operator's files (/etc/jupyter, /usr/local/etc/jupyter, this environment's etc/jupyter) say of WebPolicy and
+WebKernel.local_mode narrows whatever the other sources say.
+
+examples:
+  jupyter webresearch config
+  jupyter webresearch config --json --WebFetch.timeout=10"""
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command and its arguments."""
+    parser = commands.add_parser(
+        "config",
+        help="show every setting and where its value comes from",
+        description="Show every setting, its value and where that comes from.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON array of objects")
+    parser.set_defaults(run_unloaded=run)
+
+
+def run(arguments: argparse.Namespace, cli: Config) -> int:
+    """Print the settings; errors as for :func:`jupyter_webresearch.config_loading.explain`."""
+    from jupyter_webresearch.config_loading import explain
+
+    settings = explain(cli=cli)
+    if arguments.json:
+        write_json([setting.to_json() for setting in settings], indent=2)
+        return 0
+    for setting in settings:
+        unit = "" if isinstance(setting.value, list) else setting.to_json()["unit"]
+        write_line(f"{setting.name} = {json.dumps(setting.value, ensure_ascii=False)} {unit}".rstrip(), setting.source)
+    return 0

@@ -1,0 +1,128 @@
+"""``jupyter webresearch fetch``: read one URL."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jupyter_webresearch.commands.output import PhaseLine, write_json, write_line, write_text
+from jupyter_webresearch.errors import WebResearchError
+from jupyter_webresearch.models import FetchRequest, Page
+
+if TYPE_CHECKING:
+    from jupyter_webresearch.config import Settings
+
+__all__ = ["add_to", "run"]
+
+EPILOG = """\
+examples:
+  jupyter webresearch fetch https://example.org/article
+  jupyter webresearch fetch example.org --offset 40000
+  jupyter webresearch fetch https://example.org/api -X POST -H 'Accept: application/json' -d '{"q": 1}'
+  jupyter webresearch fetch https://example.org/paper.pdf --save paper.pdf
+  jupyter webresearch fetch http://10.0.0.5/ --WebPolicy.allow_private_networks=10.0.0.0/24
+
+With --json, standard output holds the Page as one JSON object, or the error (message, reason, code) when there is
+no page to show; the error is on standard error, too."""
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command and its arguments."""
+    parser = commands.add_parser(
+        "fetch",
+        help="read a page as Markdown",
+        description="Read one URL, guarded, and print it as Markdown.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("url", metavar="URL", help="absolute http(s) URL; a bare host becomes https://host/")
+    parser.add_argument("--max-bytes", type=_at_least(1), metavar="N", help="most bytes of text to print (UTF-8)")
+    parser.add_argument("--offset", type=_at_least(0), default=0, metavar="N", help="character from which to print")
+    parser.add_argument("--raw", action="store_true", help="the decoded source instead of Markdown")
+    parser.add_argument("-X", "--method", metavar="M", help="HTTP method; GET, or POST with a body, when omitted")
+    parser.add_argument(
+        "-H", "--header", action="append", default=[], type=_header, metavar="'NAME: VALUE'", help="a request header"
+    )
+    parser.add_argument("-d", "--data", metavar="BODY", help="request body, sent as UTF-8")
+    parser.add_argument("--any-status", action="store_true", help="print the page whatever the status")
+    parser.add_argument("--save", metavar="PATH", help="write the body to this file, or into this folder, instead")
+    parser.add_argument("--force", action="store_true", help="with --save: replace a file that is there")
+    parser.add_argument("--json", action="store_true", help="print the Page as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Read the URL and print it; errors as for :meth:`jupyter_webresearch.engine.Engine.fetch`."""
+    from jupyter_webresearch.kernel.local_client import LocalClient
+
+    body = None if arguments.data is None else arguments.data.encode("utf-8", "surrogateescape")
+    request = FetchRequest(
+        url=arguments.url,
+        method=(arguments.method or ("GET" if body is None else "POST")).upper(),
+        headers=tuple(arguments.header),
+        body=body,
+        offset=arguments.offset,
+        max_bytes=arguments.max_bytes,
+        raw=arguments.raw,
+        any_status=arguments.any_status,
+    )
+    try:
+        with contextlib.closing(LocalClient(settings)) as client, PhaseLine() as on_phase:
+            if arguments.save is not None:
+                folder, name = _target(arguments.save)
+                page = client.save(request, folder, name, arguments.force, on_phase)
+            else:
+                page = client.fetch(request, on_phase)
+            result = page.to_json() if arguments.json else {}
+    except WebResearchError as error:
+        if arguments.json:
+            write_json(error.to_json())
+        raise
+    if arguments.json:
+        write_json(result)
+    elif page.saved is not None:
+        write_line(
+            f"saved {page.saved.bytes:,} bytes ({page.saved.content_type}) to {_shown_path(arguments.save, page)}"
+        )
+    else:
+        show(page)
+    return 0
+
+
+def show(page: Page) -> None:
+    """Print a Page as text."""
+    from jupyter_webresearch.kernel.display import answer_text
+
+    write_text(answer_text(page))
+
+
+def _target(save: str) -> tuple[Path, str | None]:
+    """Return the folder that bounds where a file may go, and its name; no name for a folder."""
+    path = Path(save)
+    return (path, None) if path.is_dir() else (path.parent, path.name)
+
+
+def _shown_path(save: str, page: Page) -> Path:
+    folder, _ = _target(save)
+    return folder / (page.saved.path if page.saved else "")
+
+
+def _at_least(low: int) -> Any:
+    def number(text: str) -> int:
+        value = int(text)
+        if value < low:
+            raise ValueError(text)
+        return value
+
+    number.__name__ = f"whole number of at least {low}"  # argparse names it when it complains
+    return number
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form 'Name: value'")
+    return name.strip(), value.strip()
