@@ -37,9 +37,9 @@ the start, and the message names them.
 
 ## The operator's level
 
-Files in `/etc/jupyter`, `/usr/local/etc/jupyter` (on Windows `%PROGRAMDATA%\\jupyter`, if Jupyter is told to use it) and
-in `etc/jupyter` of the Python environment are the operator's. For the settings marked **binding** each such file narrows
-what users' files, the environment and the command line say, and nothing widens it:
+Files in `/etc/jupyter`, `/usr/local/etc/jupyter` and `etc/jupyter` of the Python environment are the operator's (on
+Windows also those in `%PROGRAMDATA%\\jupyter`, if Jupyter is told to use it). For the settings marked **binding** each
+such file narrows what users' files, the environment and the command line say, and nothing widens it:
 
 | combined by | what remains |
 |---|---|
