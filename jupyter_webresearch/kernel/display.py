@@ -1,0 +1,208 @@
+"""What a Page looks like: in a cell, in a terminal, and in the answer of a tool."""
+
+from __future__ import annotations
+
+import functools
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from jupyter_webresearch.extract.escape import code_span
+from jupyter_webresearch.extract.sanitise import one_line
+from jupyter_webresearch.kernel.blocks import cut_at_block
+from jupyter_webresearch.kernel.cell_markdown import as_cell, as_fence
+from jupyter_webresearch.kernel.inert import CLOSE, OPEN, link, literal
+from jupyter_webresearch.kernel.plain_form import wrapped
+
+if TYPE_CHECKING:
+    from jupyter_webresearch.config import WebDisplay
+    from jupyter_webresearch.models import Page
+
+__all__ = ["answer_text", "mimebundle", "plain_form", "show"]
+
+_LANGUAGE = {"json": "json", "xml": "xml", "markdown": "markdown"}
+
+
+def mimebundle(page: Page) -> dict[str, str]:
+    """Return a Page's display forms.
+
+    Returns
+    -------
+    dict
+        ``text/markdown``, inert, and ``text/plain``, which says the same. Both show the first ``WebDisplay.max_chars``
+        characters and say how to read on. Never HTML.
+    """
+    settings = _settings()
+    return _forms(page, settings.max_chars, settings.columns)
+
+
+def plain_form(page: Page) -> str:
+    """Return the plain form alone, as :func:`repr` of a Page."""
+    return mimebundle(page)["text/plain"]
+
+
+def show(page: Page) -> None:
+    """Display all of the text that a Page holds."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    forms = _forms(page, max(1, len(page.markdown)), _settings().columns)
+    if InteractiveShell.initialized():
+        InteractiveShell.instance().display_pub.publish(forms)
+    else:
+        print(forms["text/plain"])  # noqa: T201  # a plain interpreter has no other way to show
+
+
+def answer_text(page: Page) -> str:
+    """Return a Page as one text for tools, terminals and :class:`str`.
+
+    Returns
+    -------
+    str
+        Header lines ``url:``, ``content-type:``, ``title:``, ``site:``, ``author:``, ``published:`` and what else is
+        known, an empty line, all of the text that the Page holds, then what is missing from it, each in brackets, and
+        last how to read on.
+    """
+    head = [f"url: {one_line(page.url, 2048)}", f"content-type: {one_line(page.content_type)}"]
+    head += [f"{name}: {value}" for name, value in _described(page)]
+    if page.status and not 200 <= page.status < 300:
+        head.append(f"status: {page.status}")
+    if _is_markdown(page):
+        head.append(f"extracted: {_extracted(page)}")
+    tail = [f"[{fact}]" for fact in _facts(page)]
+    if page.window.closing:
+        tail.append(page.window.closing)
+    parts = ["\n".join(head), page.markdown.strip("\n"), "\n".join(tail)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _described(page: Page) -> list[tuple[str, str]]:
+    known = {"title": page.title, **{k: page.metadata.get(k, "") for k in ("site", "author", "published")}}
+    return [(name, one_line(value)) for name, value in known.items() if value]
+
+
+def _is_markdown(page: Page) -> bool:
+    """Return whether the text is Markdown that extraction wrote, and not a source shown as it is."""
+    return page.kind == "html" and page.extractor in ("article", "page", "text")
+
+
+def _extracted(page: Page) -> str:
+    what = {"article": "article", "page": "whole page, no article was found", "text": "plain text of the page"}
+    return f"{what[page.extractor]} ({page.kept_share:.0%} of its words)"
+
+
+def _facts(page: Page) -> list[str]:
+    """Return what a reader must know of what is shown, one line each."""
+    facts = []
+    if page.saved is not None:
+        saved = page.saved
+        facts.append(
+            f"saved: {saved.path or saved.name}, {saved.bytes:,} bytes, {saved.content_type}, sha256 {saved.sha256}"
+        )
+    if page.cached_seconds is not None:
+        facts.append(f"from memory, read {_age(page.cached_seconds)} ago; --fresh asks the site again")
+    if page.source.insecure_redirect:
+        facts.append("a redirect led from https to http: anyone on the way could have changed this text")
+    if page.truncated_body:
+        announced = f" of {page.announced_bytes:,} announced" if page.announced_bytes else ""
+        facts.append(f"body cut: {page.body_bytes:,} bytes kept{announced}")
+    if page.hidden:
+        facts.append(f"hidden: {page.hidden:,} invisible elements or characters removed")
+    facts += page.limits
+    facts += page.notes
+    if page.window.note:
+        facts.append(page.window.note)
+    return [one_line(fact) for fact in facts]
+
+
+def _forms(page: Page, most: int, columns: int) -> dict[str, str]:
+    cut = cut_at_block(page.markdown, most)
+    part = page.markdown[:cut].rstrip("\n") if cut < len(page.markdown) else page.markdown
+    facts, closing = _facts(page), _closing(page, cut)
+    if _is_markdown(page):
+        facts.insert(0, _extracted(page))
+        body, plain = as_cell(part), wrapped(part, columns)
+    else:
+        body, plain = as_fence(part, _LANGUAGE.get(page.kind, "")), wrapped(part, columns, source=True)
+    markdown = [_header(page), body if part.strip() else ""]
+    if facts:
+        markdown.append(f"*{literal(' · '.join(facts))}*")
+    if closing:
+        markdown.append(closing[0])
+    text = [_plain_header(page), plain, "\n".join(f"[{fact}]" for fact in facts), closing[1] if closing else ""]
+    inner = "\n\n".join(part for part in markdown if part)
+    return {
+        "text/markdown": f"{OPEN}\n\n{inner}\n\n{CLOSE}",
+        "text/plain": "\n\n".join(part for part in text if part.strip()),
+    }
+
+
+def _header(page: Page) -> str:
+    """Return the header line: title as link, site, author, date, and when this was read."""
+    title = link(one_line(page.title or page.url, 200), page.url)
+    return " · ".join([f"**{title}**", *map(literal, _byline(page))])
+
+
+def _byline(page: Page) -> list[str]:
+    line = [one_line(page.metadata.get(name, ""), 120) for name in ("site", "author")]
+    published = one_line(page.metadata.get("published", ""), 40)
+    line.append(f"published {published[:10]}" if published else "")
+    if page.status and not 200 <= page.status < 300:
+        line.append(f"status {page.status}")
+    if page.source.fetched:
+        line.append(f"read {_minute(page.source.fetched)}")
+    return [part for part in line if part]
+
+
+def _plain_header(page: Page) -> str:
+    lines = [one_line(page.title, 200)] if page.title else []
+    lines.append(one_line(page.url, 2048))
+    lines.append(" · ".join(_byline(page)))
+    return "\n".join(line for line in lines if line)
+
+
+def _closing(page: Page, cut: int) -> tuple[str, str] | None:
+    """Return how to read on, as Markdown and plain, when not all of the text is shown."""
+    window = page.window
+    held = len(page.markdown)
+    if cut >= held and not window.truncated:
+        return None
+    shown = window.shown_bytes - len(page.markdown[cut:].encode())
+    # A Page made without a window (in a test, or by hand) holds all of its text.
+    total = window.total_bytes or len(page.markdown.encode())
+    said = (
+        f"[truncated at {max(shown, 0) if window.total_bytes else len(page.markdown[:cut].encode())} of {total} bytes]"
+    )
+    ways = []
+    if cut < held:
+        ways.append(("page.show()", f"shows all {held:,} characters of this part"))
+    if page.source.method in ("GET", "HEAD") and page.source.requested:
+        ways.append((f"%webfetch {one_line(page.source.requested, 2048)} --offset {window.offset + cut}", "reads on"))
+    elif window.truncated:
+        ways.append(("page.next()", "reads on"))
+    markdown = literal(said) + " " + " · ".join(f"{code_span(c)} {what}" for c, what in ways)
+    return markdown, said + "".join(f"\n  {command}   {what}" for command, what in ways)
+
+
+def _age(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"
+
+
+def _minute(moment: str) -> str:
+    try:
+        return datetime.fromisoformat(moment.replace("Z", "+00:00")).strftime("%Y-%m-%d %H:%M UTC")
+    except ValueError:
+        return one_line(moment, 40)
+
+
+@functools.cache
+def _settings() -> WebDisplay:
+    """Return the display settings; unreadable ones must not keep a result from being shown."""
+    from jupyter_webresearch.config import WebDisplay
+    from jupyter_webresearch.config_loading import load_settings
+    from jupyter_webresearch.errors import WebResearchError
+
+    try:
+        return load_settings().display
+    except WebResearchError:
+        return WebDisplay()

@@ -1,0 +1,108 @@
+"""``%webfetch`` and ``%%webfetch``."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
+
+from jupyter_webresearch.kernel.client import Client, connect
+from jupyter_webresearch.kernel.command_line import HELP, Command, parse
+from jupyter_webresearch.kernel.input_lines import MAGIC_NAMES, MagicLine
+from jupyter_webresearch.kernel.outcomes import Outcomes
+from jupyter_webresearch.kernel.progress import LiveLine, surface_of
+from jupyter_webresearch.models import PHASES, Page
+
+__all__ = ["WebResearchMagics", "load", "unload"]
+
+
+@magics_class
+class WebResearchMagics(Magics):
+    """The magics of one shell.
+
+    Parameters
+    ----------
+    shell
+        The IPython shell.
+    client
+        What does the work; this process's own when omitted.
+    """
+
+    def __init__(self, shell: Any, client: Client | None = None) -> None:
+        super().__init__(shell)
+        self._shell = shell
+        self._client = client
+
+    @no_var_expand
+    @needs_local_scope
+    @line_cell_magic
+    def webfetch(
+        self, line: str, cell: str | None = None, local_ns: Mapping[str, Any] | None = None
+    ) -> Page | Outcomes | None:
+        """Read a web page."""
+        namespace = ChainMap(dict(local_ns or {}), self._shell.user_ns)
+        if cell is None:
+            return self._one(parse(line, namespace))
+        bare = line.rstrip()
+        silent = bare.endswith(";")
+        outcomes = self._many(parse(bare[:-1] if silent else bare, namespace, magic="%%webfetch"), cell)
+        return None if silent else outcomes
+
+    webfetch.__doc__ = HELP
+
+    def _one(self, command: Command) -> Page | None:
+        if command.help:
+            print(HELP)  # noqa: T201  # what --help is for
+            return None
+        if len(command.urls) != 1:
+            more = f"one URL, not {len(command.urls)}; many go into a %%webfetch cell, one a line" * bool(command.urls)
+            raise UsageError(f"%webfetch takes {more or 'a URL; %webfetch --help says what else'}")
+        request = command.request(command.urls[0])
+        client = self._client or connect()
+        with LiveLine(surface_of(self._shell), request.url) as live:
+            if command.save is not None:
+                return client.save(request, Path.cwd(), command.save or None, command.force, live)
+            return client.fetch(request, live)
+
+    def _many(self, command: Command, cell: str) -> Outcomes | None:
+        if command.help:
+            print(HELP)  # noqa: T201
+            return None
+        if command.save is not None:
+            raise UsageError("--save goes with one URL, on a %webfetch line")
+        lines = (line.strip() for line in cell.splitlines())
+        urls = [*command.urls, *(line for line in lines if line and not line.startswith("#"))]
+        if not urls:
+            raise UsageError("%%webfetch takes one URL a line below it; lines that begin with # are left out")
+        states: dict[int, str] = {}
+        with LiveLine(surface_of(self._shell), f"{len(urls)} pages") as live:
+
+            def on_event(index: int, phase: str) -> None:
+                states[index] = phase
+                counts = [(list(states.values()).count(name), name) for name in PHASES]
+                live(", ".join(f"{count} {name}" for count, name in counts if count))
+
+            outcomes = (self._client or connect()).fetch_many([command.request(url) for url in urls], on_event)
+        return Outcomes(urls, outcomes)
+
+
+def load(shell: Any, client: Client | None = None) -> None:
+    """Register the magics and the reading of their lines; a second call changes nothing."""
+    shell.register_magics(WebResearchMagics(shell, client))
+    transformers = shell.input_transformer_manager.token_transformers
+    if MagicLine not in transformers:
+        transformers.append(MagicLine)
+
+
+def unload(shell: Any) -> None:
+    """Take away what :func:`load` registered."""
+    for kind in ("line", "cell"):
+        for name in MAGIC_NAMES:
+            shell.magics_manager.magics[kind].pop(name, None)
+    transformers = shell.input_transformer_manager.token_transformers
+    if MagicLine in transformers:
+        transformers.remove(MagicLine)
