@@ -37,7 +37,7 @@ class ResponseHead:
     charset_label
         The ``charset`` parameter as sent, unquoted, or an empty string.
     announced
-        Content-Length, in bytes as sent: encoded ones when there are ``encodings``. None when not announced.
+        Content-Length, in bytes; None when there is none, or when it is the size of an encoded body.
     prefix
         The first decoded bytes, at most 512, when they were needed to tell the type; else empty.
     encodings

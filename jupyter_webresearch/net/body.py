@@ -24,7 +24,8 @@ SINK_BUFFER = 1024 * 1024
 """Bytes that are gathered before a sink's thread is asked to write them."""
 
 _GZIP_START = b"\x1f\x8b\x08"
-_BROKEN = frozenset({"bad_response", "unreachable"})
+# What a transport raises when a connection breaks rather than falls silent.
+_BROKEN = frozenset({"bad_response", "tls", "unreachable"})
 
 
 class Body:

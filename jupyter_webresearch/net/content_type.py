@@ -93,15 +93,15 @@ def is_textual(essence: str) -> bool:
     return essence.startswith("text/") or essence.endswith(("+xml", "+json", "/xml", "/json", "/x-ndjson"))
 
 
-def sniff(essence: str, charset_label: str, prefix: bytes) -> str:
+def sniff(prefix: bytes, essence: str = "", charset_label: str = "") -> str:
     """Decide on the type of an answer whose declared one :func:`needs_sniffing`.
 
     Parameters
     ----------
-    essence, charset_label
-        As declared.
     prefix
         The first decoded bytes, up to :data:`SNIFF_BYTES`.
+    essence, charset_label
+        As declared.
 
     Returns
     -------

@@ -112,7 +112,8 @@ class Retriever:
         deadline
             On the clock's monotonic scale, in seconds; all is over by then.
         accept
-            Called once, with the final answer's head, before its body is read: whatever it raises ends the retrieval.
+            Called with the final answer's head before its body is read; whatever it raises ends the retrieval. Not
+            called when there is no body by definition: HEAD, 204, 205, 304.
 
         Returns
         -------
@@ -166,22 +167,19 @@ class Retriever:
     @asynccontextmanager
     async def _answer(self, step: _Step, chain: _Chain, on_phase: OnPhase) -> AsyncIterator[httpx.Response]:
         idle = self._settings.idle_timeout
-        request = httpx.Request(
-            step.method,
-            step.url.href,
-            headers=outgoing_headers(self._settings, step.headers, step.body),
-            content=step.body,
-            extensions={
-                "on_phase": on_phase,
-                "timeout": {"connect": idle, "read": idle, "write": idle, "pool": idle},
-            },
-        )
+        headers = outgoing_headers(self._settings, step.headers, step.body)
+        extensions = {"on_phase": on_phase, "timeout": {"connect": idle, "read": idle, "write": idle, "pool": idle}}
         try:
+            request = httpx.Request(
+                step.method, step.url.href, headers=headers, content=step.body, extensions=extensions
+            )
             response = await self._transport.handle_async_request(request)
         except WebResearchError as error:
             if chain.redirects and isinstance(error, (BadInput, Refused)):
                 raise _as_redirect(error) from error
             raise
+        except httpx.InvalidURL as error:
+            raise BadInput("invalid_url", "the URL is one that parsers read differently") from error
         except httpx.TimeoutException as error:
             raise Failed("timeout", f"the site sent nothing for {idle:g} s") from error
         except httpx.ProtocolError as error:
@@ -248,15 +246,13 @@ class Retriever:
         _check_status(response, step)
         head = _head(response, step)
         if step.method == "HEAD" or head.status in _BODILESS:
-            accept(head)
             body = Body(Disposition(0))
         else:
-            head = replace(head, encodings=encodings_of(response.headers.get_list("content-encoding")))
             reader = BodyReader(_raw(response), head.encodings, head.content_type)
             try:
                 if needs_sniffing(head.content_type):
                     prefix = await reader.prefix(SNIFF_BYTES)
-                    kind = sniff(head.content_type, head.charset_label, prefix)
+                    kind = sniff(prefix, head.content_type, head.charset_label)
                     head = replace(head, prefix=prefix, content_type=kind)
                 disposition = accept(head)
                 _check_announced(head, disposition)
@@ -298,7 +294,7 @@ def _check_status(response: httpx.Response, step: _Step) -> None:
 def _check_announced(head: ResponseHead, disposition: Disposition) -> None:
     """Refuse a body by its announced size, before it is read, where it could only end in the same error."""
     announced = head.announced or 0
-    if disposition.overflow == "error" and not head.encodings and announced > disposition.limit:
+    if disposition.overflow == "error" and announced > disposition.limit:
         raise too_large(disposition.limit)
 
 
@@ -311,16 +307,23 @@ def _raw(response: httpx.Response) -> AsyncIterator[bytes]:
 
 def _head(response: httpx.Response, step: _Step) -> ResponseHead:
     headers = tuple((_text(name).lower(), _text(value)) for name, value in response.headers.raw)
-    essence, label = parse_content_type(next((value for name, value in headers if name == "content-type"), ""))
-    length = response.headers.get("content-length", "")
+    essence, label = parse_content_type(_first(headers, "content-type"))
+    length = _first(headers, "content-length")
+    bodiless = step.method == "HEAD" or response.status_code in _BODILESS
+    encodings = () if bodiless else encodings_of([value for name, value in headers if name == "content-encoding"])
     return ResponseHead(
         url=step.url.href,
         status=response.status_code,
         headers=headers,
         content_type=essence,
         charset_label=label,
-        announced=int(length) if _DIGITS.fullmatch(length) else None,
+        announced=int(length) if _DIGITS.fullmatch(length) and not encodings else None,
+        encodings=encodings,
     )
+
+
+def _first(headers: tuple[tuple[str, str], ...], name: str) -> str:
+    return next((value for key, value in headers if key == name), "")
 
 
 def _text(raw: bytes) -> str:
