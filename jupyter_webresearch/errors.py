@@ -168,6 +168,16 @@ class WebResearchError(Exception):
             body["page"] = self.page.to_json()
         return body
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.code!r}, {self.message!r})"
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the one line that IPython shows instead of a traceback, which would tell nothing more."""
+        from jupyter_webresearch.extract.sanitise import one_line
+
+        setting = f" (setting: {self.setting})" if self.setting and self.setting not in self.message else ""
+        return [f"{type(self).__name__}: {one_line(self.message, 1000)} [{self.code}]{setting}"]
+
     @staticmethod
     def from_json(body: dict[str, Any]) -> WebResearchError:
         """Rebuild the error that :meth:`to_json` wrote; an unknown code becomes ``internal``."""
