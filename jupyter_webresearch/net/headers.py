@@ -123,7 +123,7 @@ def outgoing_headers(
 
 def user_agent(settings: WebFetch) -> str:
     """Return the honest User-Agent: product, version, and the operator's contact if one is set."""
-    contact = re.sub(r"[^\x21-\x7e]|[()\\]", "", settings.contact)[:200]
+    contact = re.sub(r"[()\\]", "", settings.contact)  # they would end the comment (RFC 9110, 5.6.5)
     comment = f"jupyter-webresearch; +{contact}" if contact else "jupyter-webresearch"
     return f"JupyterWebResearch/{__version__} ({comment})"
 
