@@ -5,7 +5,8 @@ Both sides import this module, so it holds nothing but the standard library.
 
 ``Authorization: JupyterKernel <kernel id>:<timestamp>:<nonce>:<signature>`` where ``K = HMAC-SHA256(key,
 "jupyter_webresearch/v1\0" + kernel id)`` and the signature is ``HMAC-SHA256(K, method, target, SHA-256(body),
-timestamp, nonce)``. Fields are framed as netstrings (https://cr.yp.to/proto/netstrings.txt), so no two lists of fields sign alike.
+timestamp, nonce)``. Fields are framed as netstrings (https://cr.yp.to/proto/netstrings.txt), so that no two lists of
+fields sign alike.
 """
 
 from __future__ import annotations

@@ -1,0 +1,155 @@
+"""The server extension."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jupyter_server.extension.application import ExtensionApp
+from traitlets.config import Config
+
+from jupyter_webresearch.clock import SystemClock
+from jupyter_webresearch.config import CONFIGURABLES, Settings
+from jupyter_webresearch.config_loading import load_settings
+from jupyter_webresearch.errors import Failed, WebResearchError
+from jupyter_webresearch.kernel.discovery import jupyter_ports
+from jupyter_webresearch.server.exported_url import exported_environment
+from jupyter_webresearch.server.handlers import ROUTES
+from jupyter_webresearch.server.kernel_auth import ProofVerifier
+from jupyter_webresearch.server.session_life import KERNEL_ACTIONS, SessionLife
+
+if TYPE_CHECKING:
+    from jupyter_server.serverapp import ServerApp
+
+    from jupyter_webresearch.engine import Engine
+
+__all__ = ["WebResearchApp"]
+
+
+class WebResearchApp(ExtensionApp):
+    """Reads the web for this server's kernels and users.
+
+    Importing and loading it is cheap: the engine and what it needs are imported by the first request, on a thread.
+    """
+
+    name = "webresearch"
+    description = "Read the web from a notebook: guarded, inert, and shown where it came from."
+    load_other_extensions = True
+    classes = [*ExtensionApp.classes, *CONFIGURABLES]  # noqa: RUF012 -- as traitlets declares it
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        clock = SystemClock()
+        self.seams: dict[str, Any] = {"clock": clock}
+        """Keyword arguments of the Engine, read when it is made: where a test injects what stands for the network."""
+        self.verifier = ProofVerifier(self._connection_key, clock)
+        self.life = SessionLife(self._knows_kernel, self._forget_kernel, self._drop_session)
+        self._web_settings: Settings | None = None
+        self._engine: Engine | None = None
+        self._making: asyncio.Task[Engine] | None = None
+        self._exported: dict[str, str] = {}
+        self._events: Any = None
+
+    @property
+    def web_settings(self) -> Settings:
+        """The validated settings."""
+        if self._web_settings is None:
+            raise RuntimeError("the extension is not linked to a server yet")
+        return self._web_settings
+
+    @property
+    def server(self) -> ServerApp:
+        """The server that this extension is linked to."""
+        if self.serverapp is None:
+            raise RuntimeError("the extension is not linked to a server yet")
+        return self.serverapp
+
+    # ------------------------------------------------------------------ life
+
+    def _link_jupyter_server_extension(self, serverapp: Any) -> None:
+        """Read the settings; what can't be used stops the server's start.
+
+        Jupyter logs an extension's exception and starts without it. A server whose guard is not the one that its
+        operator wrote must not start, so the process is ended here.
+        """
+        try:
+            _reject_misplaced(serverapp.config, serverapp.cli_config)
+            self._web_settings = load_settings(cli=serverapp.cli_config)
+        except WebResearchError as error:
+            serverapp.log.critical("Web Research can't start: %s", error.message)
+            serverapp.exit(1)
+        super()._link_jupyter_server_extension(serverapp)
+
+    def initialize_handlers(self) -> None:
+        """Add the routes."""
+        self.handlers.extend(ROUTES)
+
+    async def _start_jupyter_server_extension(self, serverapp: Any) -> None:
+        """Tell kernels where this server is, now that the port is final, and watch their lives."""
+        self._exported = await exported_environment(serverapp)
+        os.environ.update(self._exported)
+        self._events = serverapp.event_logger
+        self._events.add_listener(schema_id=KERNEL_ACTIONS, listener=self.life.on_action)
+        self.life.start()
+
+    async def stop_extension(self) -> None:
+        """End the engine, and leave nothing for later processes to find."""
+        self.life.stop()
+        if self._events is not None:
+            self._events.remove_listener(schema_id=KERNEL_ACTIONS, listener=self.life.on_action)
+            self._events = None
+        for name, value in self._exported.items():
+            if os.environ.get(name) == value:
+                del os.environ[name]
+        engine = await self._making if self._making is not None else None
+        if engine is not None:
+            await asyncio.to_thread(engine.close)
+
+    async def engine(self) -> Engine:
+        """Return the engine, made on first use."""
+        if self._making is None:
+            self._making = asyncio.ensure_future(asyncio.to_thread(self._make_engine))
+        return await asyncio.shield(self._making)
+
+    def _make_engine(self) -> Engine:
+        from jupyter_webresearch.engine import Engine
+
+        runtime_dir = Path(self.server.runtime_dir)
+        seams = {"own_ports": lambda: jupyter_ports(runtime_dir) | {self.server.port}, **self.seams}
+        self._engine = Engine(self.web_settings, **seams)
+        self._engine.start()
+        return self._engine
+
+    # ------------------------------------------------------------------ kernels
+
+    def _connection_key(self, kernel_id: str) -> bytes | None:
+        kernels = self.server.kernel_manager
+        if kernel_id not in kernels:
+            return None
+        session = getattr(kernels.get_kernel(kernel_id), "session", None)
+        key = getattr(session, "key", None)
+        return key if isinstance(key, bytes) else None
+
+    def _knows_kernel(self, kernel_id: str) -> bool:
+        return kernel_id in self.server.kernel_manager
+
+    def _forget_kernel(self, kernel_id: str) -> None:
+        self.verifier.forget(kernel_id)
+        self._drop_session(f"kernel:{kernel_id}")
+
+    def _drop_session(self, session_id: str) -> None:
+        if self._engine is not None:
+            self._engine.drop_session(session_id)
+
+
+def _reject_misplaced(config: Config, cli: Config) -> None:
+    """Raise when our settings stand in a file that only servers read: kernels without one would not obey them."""
+    for cls in CONFIGURABLES:
+        for trait in set(config.get(cls.__name__, {})) - set(cli.get(cls.__name__, {})):
+            raise Failed(
+                "config",
+                f"{cls.__name__}.{trait} is set in a Jupyter server's configuration file; move it to "
+                "jupyter_webresearch_config.py on the Jupyter config path, which servers and kernels both read",
+            )

@@ -1,0 +1,164 @@
+"""What all routes share: who asks, and how an answer or an error goes out."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import http.client
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from jupyter_core.utils import ensure_async
+from jupyter_server.auth.utils import HTTP_METHOD_TO_AUTH_ACTION
+from jupyter_server.base.handlers import APIHandler
+from tornado.web import HTTPError
+
+from jupyter_webresearch.errors import CODES, BadInput, Refused, WebResearchError
+from jupyter_webresearch.kernel.proof import SCHEME
+from jupyter_webresearch.server.json_encoding import encode_in_thread
+
+if TYPE_CHECKING:
+    from jupyter_webresearch.engine import Engine
+    from jupyter_webresearch.server.app import WebResearchApp
+    from jupyter_webresearch.server.kernel_auth import VerifiedKernel
+    from jupyter_webresearch.session import Session
+
+__all__ = ["AUTH_RESOURCE", "WebResearchHandler"]
+
+AUTH_RESOURCE = "webresearch"
+"""What Jupyter's Authorizer is asked about."""
+
+HASH_IN_THREAD = 256 * 1024  # bytes from which a body is hashed off the loop
+
+_STATUS_CODES = {403: "unauthorized", 404: "not_found", 413: "request_too_large"}
+
+
+class WebResearchHandler(APIHandler):
+    """Base of the routes.
+
+    A request is let in by the proof of one of this server's kernels, or by Jupyter's own authentication and Authorizer.
+    Both are decided in :meth:`prepare`, before any verb: a subclass marks its verbs ``@allow_unauthenticated`` for
+    Jupyter's check, which knows nothing of kernels. The ``authorized`` decorator isn't used, because it keeps the
+    resource and action of its first call.
+    """
+
+    auth_resource = AUTH_RESOURCE
+    kernel: VerifiedKernel | None = None
+
+    @property
+    def extension(self) -> WebResearchApp:
+        """The extension that these routes belong to."""
+        return cast("WebResearchApp", self.settings["webresearch"])
+
+    async def engine(self) -> Engine:
+        """Return the engine, made by the first request that needs it."""
+        return await self.extension.engine()
+
+    async def session(self) -> Session:
+        """Return what the caller owns: a kernel its own session, a user theirs."""
+        return (await self.engine()).session(self.session_id)
+
+    @property
+    def session_id(self) -> str:
+        """``kernel:<kernel id>``, ``user:<user name>``, or ``token`` for whoever holds the server's own token.
+
+        Jupyter gives a new name to each request that brings that token and no cookie.
+        """
+        if self.kernel is not None:
+            return f"kernel:{self.kernel.kernel_id}"
+        if self.token_authenticated:
+            token = self.identity_provider.get_token(self)
+            if token and self.token and hmac.compare_digest(token.encode(), self.token.encode()):
+                return "token"
+        return f"user:{self.current_user.username}"
+
+    @property
+    def body_limit(self) -> int:
+        """Most bytes of request body; JSON may need six for one (RFC 8259 section 7)."""
+        return 6 * self.extension.web_settings.fetch.max_request_body + 1024 * 1024
+
+    async def prepare(self) -> None:  # type: ignore[override] # as APIHandler's own
+        """Let the request in, or raise.
+
+        Raises
+        ------
+        Refused
+            ``unauthorized``.
+        BadInput
+            ``request_too_large``.
+        """
+        self.current_user = self._jupyter_current_user = None  # known to Jupyter's log if the request ends early
+        if len(self.request.body) > self.body_limit:
+            raise BadInput("request_too_large", f"a request to this route has at most {self.body_limit} bytes")
+        await self._recognise_kernel()
+        await super().prepare()
+        if self.request.method != "OPTIONS":
+            await self._authorize()
+
+    async def _recognise_kernel(self) -> None:
+        header = self.request.headers.get("Authorization", "")
+        if header.split(" ", 1)[0] != SCHEME:
+            return
+        parts = (header, str(self.request.method), str(self.request.uri), self.request.body)
+        verify = self.extension.verifier.verify
+        if len(self.request.body) < HASH_IN_THREAD:
+            self.kernel = verify(*parts)
+        else:
+            self.kernel = await asyncio.to_thread(verify, *parts)
+        self.extension.life.saw_kernel(self.kernel.kernel_id)
+
+    async def _authorize(self) -> None:
+        if self.kernel is not None:
+            return
+        if not self.current_user:
+            raise Refused("unauthorized", "log in to this server, or ask from one of its kernels")
+        action = HTTP_METHOD_TO_AUTH_ACTION[str(self.request.method)]
+        if not await ensure_async(self.authorizer.is_authorized(self, self.current_user, action, AUTH_RESOURCE)):
+            raise Refused("unauthorized", f"this user may not {action} {AUTH_RESOURCE} on this server")
+        self.extension.life.saw_user(self.session_id)
+
+    def check_xsrf_cookie(self) -> None:
+        """Check as Jupyter does, except for a kernel: no browser can be made to send its proof."""
+        if self.kernel is None:
+            super().check_xsrf_cookie()
+
+    def set_default_headers(self) -> None:
+        """Have no browser guess a type or keep an answer."""
+        super().set_default_headers()
+        self.set_header("X-Content-Type-Options", "nosniff")
+        self.set_header("Cache-Control", "no-store")
+        self.set_header("Content-Type", "application/json")
+
+    async def send_json(self, value: Any) -> None:
+        """Answer with JSON, encoded off the loop."""
+        await self.finish(await encode_in_thread(value))
+
+    def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
+        """Log faults of ours with their traceback; an error of the vocabulary is an answer, not a fault."""
+        if not isinstance(value, WebResearchError):
+            super().log_exception(typ, value, tb)
+
+    def set_error_status(self, error: WebResearchError) -> None:
+        """Set the status that an error answers with; 499, which HTTP does not name, gets the code for a phrase."""
+        self.set_status(error.status, None if error.status in http.client.responses else error.code)
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Answer with ``message``, ``reason`` and ``code``, whoever raised."""
+        error = kwargs.get("exc_info", (None, None))[1]
+        if isinstance(error, WebResearchError):
+            self.set_error_status(error)
+            body = error.to_json()
+        else:
+            body = _foreign_error(status_code, error)
+        self.finish(json.dumps(body))
+
+
+def _foreign_error(status: int, error: BaseException | None) -> dict[str, Any]:
+    """Return the body for an error of Jupyter's or tornado's, or for a fault of ours."""
+    code = _STATUS_CODES.get(status, "bad_request" if 400 <= status < 500 else "internal")
+    message = CODES[code].meaning
+    if status == 405:
+        message = "this route does not take that method"
+    elif isinstance(error, HTTPError) and error.log_message and status < 500:
+        message = error.log_message % error.args if error.args else error.log_message
+    return {"message": message, "reason": CODES[code].meaning, "code": code, "retryable": CODES[code].retryable}

@@ -1,0 +1,129 @@
+"""Running one of the engine's operations for a request, with its phases if the caller asks for them."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from tornado.iostream import StreamClosedError
+
+from jupyter_webresearch.errors import CODES, Failed, WebResearchError
+from jupyter_webresearch.models import Page
+from jupyter_webresearch.server.base import WebResearchHandler
+from jupyter_webresearch.server.json_encoding import encode_in_thread
+
+__all__ = ["NDJSON", "OperationHandler"]
+
+T = TypeVar("T")
+
+NDJSON = "application/x-ndjson"
+"""One JSON object a line, sent as it happens."""
+
+Tell = Callable[..., None]
+"""Called by the engine with what :meth:`OperationHandler.run` hands to its ``on_event``."""
+
+
+class OperationHandler(WebResearchHandler):
+    """Base of the routes that run an operation; it ends when the caller hangs up."""
+
+    _running: concurrent.futures.Future[Any] | None = None
+    _hung_up = False
+
+    @property
+    def wants_stream(self) -> bool:
+        """Whether the caller takes NDJSON."""
+        accepted = self.request.headers.get("Accept", "").lower()
+        return any(part.split(";")[0].strip() == NDJSON for part in accepted.split(","))
+
+    async def run(
+        self, work: Callable[[Tell], Coroutine[Any, Any, T]], on_event: Callable[..., dict[str, Any]] | None = None
+    ) -> T:
+        """Run work on the engine's loop.
+
+        Parameters
+        ----------
+        work
+            Given a function to tell events with, the coroutine to run there.
+        on_event
+            Makes the NDJSON line of an event; None sends no events.
+
+        Raises
+        ------
+        WebResearchError
+            ``cancelled`` when it was ended, by the caller's hanging up among others; whatever the work raises.
+        """
+        loop = asyncio.get_running_loop()
+        happened: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
+
+        def post(event: tuple[Any, ...] | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the server's loop has closed
+                loop.call_soon_threadsafe(happened.put_nowait, event)
+
+        engine = await self.engine()
+        future = self._running = engine.submit(work(lambda *event: post(event)))
+        future.add_done_callback(lambda _: post(None))
+        if self._hung_up:  # while the engine was made
+            future.cancel()
+        try:
+            while (event := await happened.get()) is not None:
+                if on_event is not None:
+                    await self.send_line(on_event(*event))
+            outcome: T = future.result()
+        except (concurrent.futures.CancelledError, StreamClosedError):
+            raise Failed("cancelled", "the operation was interrupted") from None
+        else:
+            return outcome
+        finally:
+            future.cancel()
+
+    def on_connection_close(self) -> None:
+        """End what runs for a caller who is gone."""
+        super().on_connection_close()
+        self._hung_up = True
+        if self._running is not None:
+            self._running.cancel()
+
+    async def send_line(self, value: dict[str, Any]) -> None:
+        """Send one line now."""
+        small = "phase" in value
+        self.write(json.dumps(value).encode() if small else await encode_in_thread(value))
+        self.write(b"\n")
+        await self.flush()
+
+    async def stream(self, operation: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+        """Answer with NDJSON: the lines that an operation sends, then the one that it returns, or its error."""
+        self.set_header("Content-Type", NDJSON)
+        self.set_header("X-Accel-Buffering", "no")  # nginx would hold the lines back
+        try:
+            last = await operation()
+        except WebResearchError as error:
+            last = {"error": await asyncio.to_thread(error.to_json)}
+        except StreamClosedError:
+            return
+        except Exception:
+            self.log.exception("Web Research: a fault while answering %s", self.request.path)
+            last = {"error": WebResearchError("internal", CODES["internal"].meaning).to_json()}
+        with contextlib.suppress(StreamClosedError):
+            await self.send_line(last)
+            await self.finish(set_content_type=NDJSON)
+
+    async def answer(self, work: Callable[[Tell], Coroutine[Any, Any, Page]]) -> None:
+        """Run work that gives a Page, and answer with it: as JSON, or as NDJSON with the phases before."""
+
+        async def with_phases() -> dict[str, Any]:
+            page = await self.run(work, lambda phase: {"phase": phase})
+            return {"result": await asyncio.to_thread(page.to_json)}
+
+        if self.wants_stream:
+            await self.stream(with_phases)
+            return
+        try:
+            outcome: Page | WebResearchError = await self.run(work)
+        except WebResearchError as error:
+            outcome = error
+            self.set_error_status(error)
+        await self.send_json(await asyncio.to_thread(outcome.to_json))

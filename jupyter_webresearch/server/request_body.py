@@ -1,0 +1,144 @@
+"""Reading what callers of the routes send; whatever is not understood is refused by name."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable
+from typing import Any
+
+from jupyter_webresearch.errors import BadInput
+from jupyter_webresearch.models import FetchRequest
+
+__all__ = ["MAX_BATCH", "MAX_URLS", "read_batch", "read_fetch", "read_urls"]
+
+MAX_BATCH = 1000
+"""Requests of one batch."""
+
+MAX_URLS = 10_000
+"""URLs of one check."""
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _headers(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in value
+    )
+
+
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "url": (_text, "a string"),
+    "method": (_text, "a string"),
+    "headers": (_headers, "a list of [name, value] pairs"),
+    "body": (_text, "a string"),
+    "body_base64": (_text, "a string"),
+    "offset": (_count, "a whole number from 0"),
+    "max_bytes": (_count, "a whole number from 0"),
+    "raw": (_flag, "true or false"),
+    "fresh": (_flag, "true or false"),
+    "any_status": (_flag, "true or false"),
+    "save": (_flag, "true or false"),
+    "record": (_text, "a string"),
+}
+
+
+def read_fetch(body: bytes) -> FetchRequest:
+    """Read the body of ``POST fetch``.
+
+    Raises
+    ------
+    BadInput
+        ``bad_request``, naming the member that is missing, unknown or of the wrong kind.
+    """
+    return _request(_object(body))
+
+
+def read_batch(body: bytes) -> list[FetchRequest]:
+    """Read the body of ``POST batch``; raises as :func:`read_fetch`."""
+    items = _only_list(_object(body), "requests", MAX_BATCH)
+    requests = []
+    for index, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise _bad(f"requests[{index}] must be an object")
+        requests.append(_request(item, f"requests[{index}]."))
+    return requests
+
+
+def read_urls(body: bytes) -> list[str]:
+    """Read the body of ``POST check-url``; raises as :func:`read_fetch`."""
+    urls = _only_list(_object(body), "urls", MAX_URLS)
+    for index, url in enumerate(urls):
+        if not isinstance(url, str):
+            raise _bad(f"urls[{index}] must be a string")
+    return urls
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        raise _bad("the request's body is not JSON") from None
+    if not isinstance(data, dict):
+        raise _bad("the request's body must be a JSON object")
+    return data
+
+
+def _only_list(data: dict[str, Any], name: str, most: int) -> list[Any]:
+    for key in data:
+        if key != name:
+            raise _bad(f"{key[:80]!r} is not known here")
+    items = data.get(name)
+    if not isinstance(items, list):
+        raise _bad(f"{name} must be a list")
+    if len(items) > most:
+        raise _bad(f"{name} holds {len(items)} entries; at most {most} go in one request")
+    return items
+
+
+def _request(data: dict[str, Any], where: str = "") -> FetchRequest:
+    for key, value in data.items():
+        if key not in _FIELDS:
+            raise _bad(f"{(where + key)[:80]!r} is not known here")
+        accepts, kind = _FIELDS[key]
+        if not accepts(value):
+            raise _bad(f"{where}{key} must be {kind}")
+    if "url" not in data:
+        raise _bad(f"{where}url is missing")
+    if "body" in data and "body_base64" in data:
+        raise _bad(f"{where}body and {where}body_base64 exclude each other")
+    fields = {key: value for key, value in data.items() if key not in ("headers", "body", "body_base64")}
+    return FetchRequest(
+        **fields,
+        headers=tuple((name, value) for name, value in data.get("headers", ())),
+        body=_octets(data, where),
+    )
+
+
+def _octets(data: dict[str, Any], where: str) -> bytes | None:
+    if "body" in data:
+        try:
+            return str(data["body"]).encode()
+        except UnicodeEncodeError:
+            raise _bad(f"{where}body holds half of a surrogate pair") from None
+    if "body_base64" in data:
+        try:
+            return base64.b64decode(data["body_base64"], validate=True)
+        except (binascii.Error, ValueError):
+            raise _bad(f"{where}body_base64 is not base64") from None
+    return None
+
+
+def _bad(message: str) -> BadInput:
+    return BadInput("bad_request", message)
