@@ -17,15 +17,18 @@ from jupyter_webresearch.models import Extraction, OnPhase
 
 __all__ = ["ExtractionPool"]
 
-# Each stage with the share of a page's time by whose end it must have answered.
-_STAGES: dict[str, tuple[tuple[str, float], ...]] = {
-    "auto": (("article", 0.6), ("page", 0.85), ("text", 1.0)),
-    "raw": (("raw", 1.0),),
-}
+# What is tried, in this order. Plain text comes before the whole page, which reads better but can fail: once there is
+# text, a page that fails costs nothing.
+_STAGES = {"auto": ("article", "text", "page"), "raw": ("raw",)}
 _STAGE_NAMES = {"article": "the article", "page": "the whole page"}
 
-# A page that takes longer than this share of its time may well cost its worker: the next one warms up meanwhile.
-_STANDBY_AFTER = 0.2
+# Share of a page's time that the article may take: less for a large page, whose plain text takes longer too.
+_ARTICLE_SHARE = 0.7
+_ARTICLE_SHARE_PER_MIB = 0.045
+_ARTICLE_SHARE_MINIMUM = 0.25
+
+# A stage that takes longer than this share of its time may well cost its worker: the next one warms up meanwhile.
+_STANDBY_AFTER = 0.4
 
 _START_SECONDS = 30.0
 
@@ -65,6 +68,10 @@ class ExtractionPool:
         self._settings = settings
         self._command = tuple(command or worker_command())
         self._parsing = threading.Lock()
+        self._size = settings.workers or worker_count(available_cores(), available_memory())
+        # At once for a slot: one page, one worker warming up, two that are being buried.
+        self._threads = ThreadPoolExecutor(4 * self._size, "webresearch-extract")
+        self._free: asyncio.Queue[_Slot | None] = asyncio.Queue()
         self._slots: list[_Slot] = []
         self._workers: set[WorkerProcess] = set()
         self._background: set[asyncio.Future[Any]] = set()
@@ -73,7 +80,7 @@ class ExtractionPool:
     @property
     def size(self) -> int:
         """Pages that are extracted at once."""
-        return self._settings.workers or worker_count(available_cores(), available_memory())
+        return self._size
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -94,8 +101,7 @@ class ExtractionPool:
             ``extraction_failed`` when workers can't be started here.
         """
         self._open()
-        while self._background:
-            await asyncio.wait(set(self._background))
+        await asyncio.wait([self._prepare(slot) for slot in self._slots if slot.worker is None])
         slot = await self._take(_silent)
         try:
             worker = await self._warm(slot, _START_SECONDS)
@@ -110,8 +116,6 @@ class ExtractionPool:
         if self._closed:
             return
         self._closed = True
-        if not self._slots:
-            return
         self._free.put_nowait(None)
         for worker in tuple(self._workers):
             self._discard(worker)
@@ -131,8 +135,8 @@ class ExtractionPool:
     ) -> Extraction:
         """Turn a body into text.
 
-        The article is tried first, then the whole page, then plain text: all within ``WebExtraction.wall_time`` from
-        the moment a worker takes the page. A cancelled call kills the worker that runs for it.
+        The article is tried first, then plain text and the whole page: all within ``WebExtraction.wall_time`` from the
+        moment a worker takes the page. A cancelled call kills the worker that runs for it.
 
         Parameters
         ----------
@@ -178,25 +182,29 @@ class ExtractionPool:
         finally:
             self._give_back(slot)
 
-    async def _stages(
-        self, slot: _Slot, header: dict[str, Any], data: bytes, stages: tuple[tuple[str, float], ...]
-    ) -> Extraction:
-        """Try one stage after the other until one gives words."""
+    async def _stages(self, slot: _Slot, header: dict[str, Any], data: bytes, stages: Sequence[str]) -> Extraction:
+        """Try one stage after the other within the page's time, and return the best that gave words."""
         wall = self._settings.wall_time
         started = asyncio.get_running_loop().time()
+        text: Extraction | None = None
         failures: list[StageFailed] = []
         notes: list[str] = []
-        for stage, share in stages:
+        for stage in stages:
+            deadline = started + wall * (_article_share(len(data)) if stage == "article" else 1)
             try:
-                extraction = await self._stage(slot, header | {"stage": stage}, data, started + wall * share)
+                extraction = await self._stage(slot, header | {"stage": stage}, data, deadline)
             except StageFailed as failure:
                 failures.append(failure)
-                if failure.reason in ("protocol", "start"):
+                if failure.reason in ("protocol", "start", "closed"):
                     break
                 if failure.reason in ("time", "memory", "size") and stage in _STAGE_NAMES:
                     notes.append(f"limits: {failure.reason} for {_STAGE_NAMES[stage]}")
             else:
-                return replace(extraction, limits=(*extraction.limits, *notes)) if notes else extraction
+                if stage != "text":
+                    return _noted(extraction, notes)
+                text = extraction
+        if text is not None:
+            return _noted(text, notes)
         raise _error(failures, wall) from failures[-1]
 
     async def _stage(self, slot: _Slot, header: dict[str, Any], data: bytes, deadline: float) -> Extraction:
@@ -204,11 +212,11 @@ class ExtractionPool:
         loop = asyncio.get_running_loop()
         worker = await self._warm(slot, deadline - loop.time())
         request = header | {"seconds": max(0.1, deadline - loop.time())}
+        is_last = worker.pages + 1 >= self._settings.recycle_pages
         work = self._in_thread(worker.exchange, request, data)
         try:
-            last_page = worker.pages + 1 >= self._settings.recycle_pages
-            patience = 0.0 if last_page or header["stage"] != "article" else self._settings.wall_time * _STANDBY_AFTER
-            await asyncio.wait({work}, timeout=min(patience, deadline - loop.time()))
+            if not is_last:
+                await asyncio.wait({work}, timeout=_STANDBY_AFTER * (deadline - loop.time()))
             if not work.done():
                 self._prepare(slot)
                 await asyncio.wait({work}, timeout=max(0.0, deadline - loop.time()))
@@ -231,10 +239,7 @@ class ExtractionPool:
             raise Failed("cancelled", "The extraction workers have been shut down.")
         if self._slots:
             return
-        self._slots = [_Slot() for _ in range(self.size)]
-        self._free: asyncio.Queue[_Slot | None] = asyncio.Queue()
-        # At once for a slot: one page, one worker warming up, two that are being buried.
-        self._threads = ThreadPoolExecutor(4 * len(self._slots), "webresearch-extract")
+        self._slots = [_Slot() for _ in range(self._size)]
         for slot in self._slots:
             self._renew(slot)
 
@@ -326,9 +331,10 @@ class ExtractionPool:
             slot.worker = None
 
     def _discard(self, worker: WorkerProcess) -> None:
-        self._workers.discard(worker)
-        worker.kill()
-        self._in_thread(worker.reap)
+        if worker in self._workers:
+            self._workers.remove(worker)
+            worker.kill()
+            self._in_thread(worker.reap)
 
     def _in_thread(self, function: Any, *arguments: Any) -> asyncio.Future[Any]:
         return self._keep(asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments))
@@ -344,6 +350,14 @@ class ExtractionPool:
 
         future.add_done_callback(done)
         return future
+
+
+def _article_share(size: int) -> float:
+    return max(_ARTICLE_SHARE_MINIMUM, _ARTICLE_SHARE - _ARTICLE_SHARE_PER_MIB * size / 2**20)
+
+
+def _noted(extraction: Extraction, notes: Sequence[str]) -> Extraction:
+    return replace(extraction, limits=(*extraction.limits, *notes)) if notes else extraction
 
 
 def _silent(_: str) -> None:
