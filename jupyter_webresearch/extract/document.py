@@ -6,11 +6,14 @@ import re
 from dataclasses import replace
 from typing import Literal
 
-from jupyter_webresearch.extract import charset, flat, kinds, limits, sanitise, select, tree, urls
+from jupyter_webresearch.extract import charset, flat, kinds, limits, sanitise, tree, urls
 from jupyter_webresearch.extract.charset_labels import CODECS
 from jupyter_webresearch.extract.escape import escape_block_start, escape_text
+from jupyter_webresearch.extract.leaves import collect
 from jupyter_webresearch.extract.limits import Limits, bound_source
 from jupyter_webresearch.extract.markdown import Renderer
+from jupyter_webresearch.extract.select import drop_chrome, prune, select
+from jupyter_webresearch.extract.standardise import standardise
 from jupyter_webresearch.extract.tables import CellBudget
 from jupyter_webresearch.models import Extraction
 
@@ -67,12 +70,19 @@ def extract_document(
 
 def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits) -> Extraction:
     resolve = urls.LinkResolver(urls.base_of(page.root, url))
-    budget = CellBudget(bounds.max_cells)
+    standardise(page)
+    leaves = collect(page)
+    total = sum(len(leaf.words) for leaf in leaves.all)
+    extractor = "page"
     if stage == "article":
-        article = select.main_text(page, url)
-        if article:
-            markdown = "\n\n".join(_paragraph(line) for line in article.split("\n") if line.strip())
-            return Extraction("html", markdown, extractor="article")
+        selection = select(page, leaves, url)
+        if selection.found:
+            extractor = "article"
+    if extractor == "page":
+        drop_chrome(leaves)
+    kept = sum(len(leaf.words) for leaf in leaves.all if leaf.keep)
+    prune(leaves)
+    budget = CellBudget(bounds.max_cells)
     renderer = Renderer(page, resolve, budget)
     markdown = renderer.render()
     if _WORD.search(markdown) is None:
@@ -85,7 +95,8 @@ def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits) -> E
         markdown,
         links=tuple(renderer.links),
         tables=tuple(renderer.tables),
-        extractor="page",
+        extractor=extractor,
+        kept_share=kept / total if total else 1.0,
         hidden=page.hidden + renderer.hidden,
         limits=notes,
     )

@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from jupyter_webresearch.extract.escape import code_span
+from jupyter_webresearch.extract.tex import markdown_tex
 from jupyter_webresearch.extract.tree import Formula
 
 __all__ = ["CODE", "STYLES", "code", "finish", "formula", "one_line_math", "split_display"]
@@ -38,8 +39,8 @@ def code(text: str) -> str:
 def formula(value: Formula) -> str:
     """Return a formula; a display one marks itself so that :func:`split_display` finds it."""
     if value.display:
-        return f"{_DISPLAY}$$\n{value.tex}\n$${_DISPLAY}"
-    return f"${value.tex}$"
+        return f"{_DISPLAY}$$\n{markdown_tex(value.tex)}\n$${_DISPLAY}"
+    return f"${markdown_tex(value.tex)}$"
 
 
 def split_display(text: str) -> list[str]:

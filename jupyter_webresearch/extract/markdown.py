@@ -59,6 +59,7 @@ class Renderer:
         self.tables: list[Table] = []
         self._title = _plain(title)
         self._mixed = _inline_with_blocks(page.body)
+        self._unwritten = set(page.notes)
         self._indent = 0
         self._in_link = False
         self._link: str | None = None  # of an <a> around blocks: the first text inside takes it
@@ -113,7 +114,7 @@ class Renderer:
                 blocks.append(escape_block_start(part).replace("\n", "  \n"))
 
     def _block(self, element: etree._Element, tag: str) -> list[str]:
-        if element in self.page.notes:
+        if element in self._unwritten:
             return self._note(element)
         if tag in HEADINGS:
             return self._heading(element, int(tag[1]))
@@ -213,7 +214,8 @@ class Renderer:
         return ["\n".join(f"> {line}" if line else ">" for line in text.split("\n"))] if text else []
 
     def _note(self, element: etree._Element) -> list[str]:
-        label = self.page.notes.pop(element)
+        self._unwritten.discard(element)
+        label = self.page.notes[element]
         text = "\n\n".join(self._blocks(element))
         if text:
             self._notes.append((label, text))
@@ -263,7 +265,7 @@ class Renderer:
         if formula:
             run.append(inline.formula(formula))
         elif element in self.page.note_marks:
-            run.append(f"[^{self.page.note_marks[element]}]")
+            run.append(f"[^{self.page.notes[self.page.note_marks[element]]}]")
         elif tag == "br":
             run.append("\n")
         elif tag == "img":

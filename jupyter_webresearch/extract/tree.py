@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lxml import etree, html
 
-__all__ = ["BLOCK", "HEADINGS", "Formula", "PageTree", "element_text", "parse", "remove", "tag_of"]
+__all__ = ["BLOCK", "HEADINGS", "Formula", "PageTree", "element_text", "finder", "parse", "remove", "tag_of", "tester"]
 
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
@@ -47,7 +47,7 @@ class PageTree:
     languages
         Language word of ``pre`` elements.
     note_marks
-        Elements that refer to a footnote, and its label.
+        Elements that refer to a footnote, and the element that is its text.
     notes
         Elements that are the text of a footnote, and its label.
     hidden
@@ -58,7 +58,7 @@ class PageTree:
     body: etree._Element
     formulas: dict[etree._Element, Formula] = field(default_factory=dict)
     languages: dict[etree._Element, str] = field(default_factory=dict)
-    note_marks: dict[etree._Element, str] = field(default_factory=dict)
+    note_marks: dict[etree._Element, etree._Element] = field(default_factory=dict)
     notes: dict[etree._Element, str] = field(default_factory=dict)
     hidden: int = 0
 
@@ -103,9 +103,18 @@ def remove(element: etree._Element) -> None:
     parent.remove(element)
 
 
-def ancestors(element: etree._Element, stop: etree._Element) -> Iterator[etree._Element]:
-    """Yield the element and its ancestors below ``stop``."""
-    node: etree._Element | None = element
-    while node is not None and node is not stop:
-        yield node
-        node = node.getparent()
+def finder(expression: str) -> Callable[[etree._Element], list[etree._Element]]:
+    """Compile an XPath that selects elements."""
+    path = etree.XPath(expression)
+
+    def find(element: etree._Element) -> list[etree._Element]:
+        found = path(element)
+        return [node for node in found if isinstance(node, etree._Element)] if isinstance(found, list) else []
+
+    return find
+
+
+def tester(expression: str) -> Callable[[etree._Element], bool]:
+    """Compile an XPath that is true or false."""
+    path = etree.XPath(f"boolean({expression})")
+    return lambda element: path(element) is True

@@ -1,0 +1,78 @@
+"""One form for what pages write in many: hidden text and permalinks out, lazy images, code and formulas resolved."""
+
+from __future__ import annotations
+
+import re
+
+from lxml import etree
+
+from jupyter_webresearch.extract import code, footnotes, images, maths
+from jupyter_webresearch.extract.tree import PageTree, element_text, finder, remove
+
+__all__ = ["standardise"]
+
+_HIDDEN_STYLE = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0(?:\.0*)?\s*(?:;|!|$)"
+    r"|font-size\s*:\s*0(?:\.0*)?(?:px|em|rem|pt|%)?\s*(?:;|!|$)"
+    r"|(?:max-)?(?:height|width)\s*:\s*[01](?:px)?\s*;(?=.*overflow\s*:\s*hidden)"
+    r"|clip\s*:\s*rect\(\s*[01](?:px)?[\s,]|text-indent\s*:\s*-\d{3,}|(?:left|top)\s*:\s*-\d{4,})",
+    re.IGNORECASE,
+)
+_HIDDEN = finder("//*[@hidden or @style or self::dialog or self::template]")
+_NEVER_SEEN = finder("//style|//template|//noscript|//script[not(@type='application/ld+json')]")
+_COMMENTS = finder("//comment()")
+_PERMALINKS = finder(
+    "//*[self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6]//a[starts-with(@href,'#')"
+    " or contains(@class,'anchor') or contains(@class,'headerlink') or contains(@class,'permalink')]"
+)
+_PERMALINK_TEXT = frozenset({"link", "permalink", "🔗", "#", "¶", "§", ""})
+_EDIT_LINKS = finder("//*[contains(@class,'mw-editsection')]")
+_MOST_OF_THE_PAGE = 0.5
+
+
+def standardise(page: PageTree) -> None:
+    """Bring a tree into the form that selection and rendering read; changes it in place."""
+    images.unwrap_noscript(page.root)
+    maths.standardise(page)
+    _remove_hidden(page)
+    for element in _COMMENTS(page.root):
+        page.hidden += bool((element.text or "").strip())
+        remove(element)
+    for element in _NEVER_SEEN(page.root):
+        page.hidden += element.tag == "template"
+        remove(element)
+    code.standardise(page)
+    footnotes.standardise(page)
+    images.resolve_lazy(page.root)
+    for element in _EDIT_LINKS(page.root):
+        remove(element)
+    for anchor in _PERMALINKS(page.root):
+        text = element_text(anchor).strip().lower()
+        if text in _PERMALINK_TEXT or (len(text) == 1 and not text.isalnum()):
+            remove(anchor)
+
+
+def _remove_hidden(page: PageTree) -> None:
+    """Remove what a style or attribute hides, unless most of the page would go: scripts reveal such pages."""
+    candidates = [element for element in _HIDDEN(page.body) if _is_hidden(element) and element is not page.body]
+    if not candidates:
+        return
+    total = len(element_text(page.body))
+    hidden = set(candidates)
+    for element in candidates:
+        if any(parent in hidden for parent in element.iterancestors()):
+            continue
+        if len(element_text(element)) <= _MOST_OF_THE_PAGE * total:
+            remove(element)
+            page.hidden += 1
+
+
+def _is_hidden(element: etree._Element) -> bool:
+    if element.tag in ("html", "body", "script", "style"):
+        return False
+    if element.tag == "dialog":
+        return element.get("open") is None
+    hidden = element.get("hidden")
+    if hidden is not None and hidden != "until-found":
+        return True
+    return _HIDDEN_STYLE.search(element.get("style") or "") is not None

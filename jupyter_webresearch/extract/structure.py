@@ -1,0 +1,231 @@
+"""Repair of a selection: what belongs to the chosen text although its words alone did not say so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lxml import etree
+
+from jupyter_webresearch.extract.leaves import Leaf, Leaves
+from jupyter_webresearch.extract.tables import is_data_table
+from jupyter_webresearch.extract.tree import HEADINGS, PageTree
+
+__all__ = ["repair"]
+
+_CHROME_TAGS = frozenset({"nav", "footer", "aside"})
+_CHROME_NAMES = re.compile(
+    r"(?:^|[\s_-])(?:nav|navbar|menu|sidebar|related|share|sharing|social|newsletter|promo|advert|ads?|cookie|breadcrumbs?"
+    r"|comments?|toc|pagination|pager|subscribe|recommend\w*|byline|outbrain|taboola)(?=$|[\s_-])",
+    re.IGNORECASE,
+)
+_DECORATION = re.compile(r"avatar|icon|logo|emoji|pixel|spacer|sprite|badge|gravatar", re.IGNORECASE)
+_TEXT_BLOCKS = frozenset({"p", "blockquote", "dd", "dt", "figcaption", "li"})
+_INNER = frozenset({"p", "li", "td", "th", "tr", "tbody", "thead", "ul", "ol", "pre", "table", "dl", "dd", "dt"})
+_CONTAINER_SHARE = 0.8
+
+
+def repair(page: PageTree, leaves: Leaves) -> None:
+    """Mark further leaves with ``keep``; only inside the element that holds most of the chosen text."""
+    _Repair(page, leaves).run()
+
+
+class _Repair:
+    def __init__(self, page: PageTree, leaves: Leaves) -> None:
+        self.page = page
+        self.leaves = leaves
+        self.all = leaves.all
+        self.container = _container(page.body, self.all)
+        self.inside = _range_inside(self.container, self.all)
+        kept = [i for i in self.inside if self.all[i].keep] or list(self.inside)
+        self.first, self.last = kept[0], kept[-1]
+        self.chrome: dict[etree._Element, bool] = {}
+
+    def run(self) -> None:
+        self._tables()
+        self._code()
+        self._lists()
+        self._between()
+        self._headings()
+        self._notes()
+        self._images()
+
+    def _is_chrome(self, element: etree._Element) -> bool:
+        """Return whether an element lies in furniture of the page, below the container."""
+        way = []
+        node: etree._Element | None = element
+        verdict = False
+        while node is not None and node is not self.container:
+            if node in self.chrome:
+                verdict = self.chrome[node]
+                break
+            way.append(node)
+            if node.tag in _CHROME_TAGS or _CHROME_NAMES.search(_names(node)):
+                verdict = True
+                break
+            node = node.getparent()
+        for node in way:
+            self.chrome[node] = verdict
+        return verdict
+
+    def _tables(self) -> None:
+        """Keep data tables whole, when some of one was chosen or it stands between chosen text."""
+        for table, span in self._ranges("table"):
+            if not is_data_table(table) or self._is_chrome(table):
+                continue
+            leaves = self.all[span.start : span.stop]
+            words = sum(len(leaf.words) for leaf in leaves)
+            linked = sum(leaf.linked for leaf in leaves)
+            kept = sum(leaf.keep for leaf in leaves)
+            between = self.first <= span.start <= self.last
+            if kept >= 0.3 * len(leaves) or ((kept or between) and linked < 0.6 * max(1, words)):
+                for leaf in leaves:
+                    leaf.keep = True
+
+    def _code(self) -> None:
+        for i in self.inside:
+            leaf = self.all[i]
+            near = self.first - 3 <= i <= self.last + 3
+            if not leaf.keep and near and leaf.block.tag == "pre" and not self._is_chrome(leaf.block):
+                leaf.keep = True
+
+    def _lists(self) -> None:
+        """Keep the items of a list of which half was chosen."""
+        for element, span in self._ranges("ul", "ol", "dl"):
+            items = [leaf for leaf in self.all[span.start : span.stop] if leaf.words and _is_item(leaf.block, element)]
+            if len(items) < 2 or sum(leaf.keep for leaf in items) < 0.5 * len(items):
+                continue
+            links = all(leaf.only_links for leaf in items)
+            for leaf in items:
+                if links or not leaf.only_links:
+                    leaf.keep = True
+
+    def _between(self) -> None:
+        """Keep paragraphs between two chosen ones, and formulas beside chosen text."""
+        kept = {leaf.block for leaf in self.all if leaf.keep}
+        for i in range(self.first + 1, self.last):
+            leaf = self.all[i]
+            if leaf.keep or i not in self.inside or not (leaf.texts or leaf.tails):
+                continue
+            if any(element in self.page.formulas for element in leaf.texts):
+                leaf.keep = self.all[i - 1].keep or self.all[i + 1].keep
+            elif leaf.block.tag in _TEXT_BLOCKS and len(leaf.words) >= 4 and leaf.linked < 0.5 * len(leaf.words):
+                before = _any_in(kept, leaf.block.itersiblings(preceding=True))
+                after = _any_in(kept, leaf.block.itersiblings())
+                leaf.keep = before and after and not self._is_chrome(leaf.block)
+
+    def _headings(self) -> None:
+        """Keep headings whose section has chosen text."""
+        for i, leaf in enumerate(self.all):
+            heading = None if leaf.keep or not leaf.words else _heading_of(leaf.block)
+            if heading is None or (leaf.only_links and len(leaf.words) > 12):
+                continue
+            if i not in self.inside and not (i < self.first and heading.tag == "h1"):
+                continue
+            if self._section_kept(i, heading) and not self._is_chrome(heading):
+                leaf.keep = True
+
+    def _section_kept(self, i: int, heading: etree._Element) -> bool:
+        for leaf in self.all[i + 1 : i + 6]:
+            if leaf.keep:
+                return True
+            other = _heading_of(leaf.block)
+            if other is not None and other is not heading and str(other.tag) <= str(heading.tag) and leaf.words:
+                return False
+        return False
+
+    def _notes(self) -> None:
+        marks = self.page.note_marks
+        if not marks:
+            return
+        wanted = {marks[e] for leaf in self.all if leaf.keep for e in _marked(leaf, marks)}
+        for leaf in self.all:
+            if not leaf.keep and any(node in wanted for node in _up(leaf.block)):
+                leaf.keep = True
+
+    def _images(self) -> None:
+        """Keep pictures that stand between chosen text and are not decoration."""
+        for i in range(max(0, self.first - 2), min(len(self.all), self.last + 2)):
+            leaf = self.all[i]
+            if leaf.keep or not leaf.images or leaf.words or i not in self.inside:
+                continue
+            leaf.keep = not _is_decoration(leaf.images[0]) and not self._is_chrome(leaf.images[0])
+
+    def _ranges(self, *tags: str) -> Iterator[tuple[etree._Element, range]]:
+        for element, span in self.leaves.within.items():
+            if element.tag in tags and span and self.inside.start <= span.start and span.stop <= self.inside.stop:
+                yield element, span
+
+
+def _container(body: etree._Element, leaves: Sequence[Leaf]) -> etree._Element:
+    """Return the deepest element that holds most of the chosen words."""
+    weights: dict[etree._Element, int] = {}
+    total = 0
+    for leaf in leaves:
+        if leaf.keep:
+            total += len(leaf.words)
+            for node in _up(leaf.block):
+                weights[node] = weights.get(node, 0) + len(leaf.words)
+    container = body
+    while True:
+        inner = next((c for c in container if weights.get(c, 0) >= _CONTAINER_SHARE * total), None)
+        if inner is None:
+            break
+        container = inner
+    while container.tag in _INNER and container is not body:
+        parent = container.getparent()
+        if parent is None:
+            break
+        container = parent
+    return container
+
+
+def _range_inside(container: etree._Element, leaves: Sequence[Leaf]) -> range:
+    """Return the indexes of the leaves inside an element; they are contiguous."""
+    first = next((i for i, leaf in enumerate(leaves) if _holds(container, leaf.block)), 0)
+    last = next((i for i in range(len(leaves) - 1, -1, -1) if _holds(container, leaves[i].block)), len(leaves) - 1)
+    return range(first, last + 1)
+
+
+def _holds(container: etree._Element, element: etree._Element) -> bool:
+    return any(node is container for node in _up(element))
+
+
+def _up(element: etree._Element) -> Iterator[etree._Element]:
+    yield element
+    yield from element.iterancestors()
+
+
+def _names(element: etree._Element) -> str:
+    return f"{element.get('class') or ''} {element.get('id') or ''}"
+
+
+def _is_item(block: etree._Element, element: etree._Element) -> bool:
+    parent = block.getparent()
+    return parent is element or (parent is not None and parent.getparent() is element)
+
+
+def _any_in(kept: set[etree._Element], siblings: Iterator[etree._Element]) -> bool:
+    return any(sibling in kept for sibling, _ in zip(siblings, range(2), strict=False))
+
+
+def _heading_of(element: etree._Element) -> etree._Element | None:
+    return next((node for node in _up(element) if node.tag in HEADINGS), None)
+
+
+def _marked(leaf: Leaf, marks: dict[etree._Element, etree._Element]) -> Iterator[etree._Element]:
+    """Yield the note marks in a leaf: its own elements, or what is one level around them."""
+    for element in leaf.texts:
+        if element in marks:
+            yield element
+        parent = element.getparent()
+        if parent is not None and parent in marks:
+            yield parent
+
+
+def _is_decoration(image: etree._Element) -> bool:
+    for name, least in (("width", 60), ("height", 40)):
+        digits = re.match(r"\d{1,6}", image.get(name) or "")
+        if digits and int(digits.group()) < least:
+            return True
+    return _DECORATION.search(f"{_names(image)} {(image.get('src') or '')[:200]}") is not None
