@@ -68,7 +68,7 @@ class SystemResolver:
                     await anyio.sleep(0.02)
                 return await self._start(host)
         except TimeoutError:
-            raise Failed("unresolved", f"No address of {host} could be found in time.") from None
+            raise Failed("unresolved", f"no address of {host} could be found in time") from None
 
     def _start(self, host: str) -> asyncio.Future[list[str]]:
         loop = asyncio.get_running_loop()
@@ -78,7 +78,7 @@ class SystemResolver:
             try:
                 result: list[str] | Failed = self._addresses(host)
             except Exception:  # gaierror, UnicodeError, whatever a resolver of the system's raises: fail closed
-                result = Failed("unresolved", f"{host} has no address.")
+                result = Failed("unresolved", f"{host} has no address")
             finally:
                 self._slots.release()
             with suppress(RuntimeError):  # The loop has ended meanwhile; nobody waits.
@@ -88,7 +88,7 @@ class SystemResolver:
             threading.Thread(target=run, name="webresearch-dns", daemon=True).start()
         except RuntimeError:  # no more threads
             self._slots.release()
-            raise Failed("unresolved", f"{host} could not be looked up.") from None
+            raise Failed("unresolved", f"{host} could not be looked up") from None
         return future
 
     def _addresses(self, host: str) -> list[str]:

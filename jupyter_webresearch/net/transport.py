@@ -95,7 +95,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         on_phase: Callable[[str], None] = request.extensions.get("on_phase", _no_phase)
         url = self._guard.check_url(str(request.url))
         if not _same_host(request.url, url):
-            raise BadInput("invalid_url", "The URL names different hosts to different parsers.")
+            raise BadInput("invalid_url", "the URL names different hosts to different parsers")
         headers = _request_headers(request, url)
         try:
             with anyio.fail_after(self._settings.timeout):
@@ -105,7 +105,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
                 stream = await self._connect(url, addresses)
                 return await self._exchange(request, url, headers, stream)
         except TimeoutError:
-            raise Failed("timeout", f"{url.host} did not answer in {self._settings.timeout:g} s.") from None
+            raise Failed("timeout", f"{url.host} did not answer in {self._settings.timeout:g} s") from None
 
     async def _addresses(self, url: CheckedURL) -> tuple[IPAddress, ...]:
         answers = [str(url.address)] if url.address is not None else await self._resolver.resolve(url.host)
@@ -125,10 +125,10 @@ class GuardedTransport(httpx.AsyncBaseTransport):
                 continue
             if _peer(stream) != address:
                 await _close(stream)
-                raise Refused("blocked_address", f"Another address answered than the one checked for {url.host}.")
+                raise Refused("blocked_address", f"another address answered than the one checked for {url.host}")
             return await self._secure(url, stream) if url.scheme == "https" else stream
         # One wording for closed, filtered and silent: it would tell a page what is there.
-        raise Failed("unreachable", f"No connection to {url.host} could be made.")
+        raise Failed("unreachable", f"no connection to {url.host} could be made")
 
     async def _secure(self, url: CheckedURL, stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
         try:
@@ -205,7 +205,7 @@ class _Connection(httpcore.AsyncHTTP11Connection):
         if isinstance(event, h11.InformationalResponse):
             self._interim_left -= 1
             if self._interim_left < 0:
-                raise Failed("bad_response", f"{self._host} sent more than {MAX_INTERIM} interim answers.")
+                raise Failed("bad_response", f"{self._host} sent more than {MAX_INTERIM} interim answers")
         return event
 
 
@@ -249,11 +249,11 @@ def _request_headers(request: httpx.Request, url: CheckedURL) -> list[tuple[byte
     """Check method and fields, and put our own ``Host`` in front."""
     method = request.method.encode("ascii", "replace")
     if not _TOKEN.fullmatch(method) or method.upper() in _REFUSED_METHODS:
-        raise BadInput("blocked_method", f"The method {request.method!r} is not sent.")
+        raise BadInput("blocked_method", f"the method {request.method!r} is not sent")
     headers = [(b"Host", url.authority.encode("ascii"))]
     for name, value in request.headers.raw:
         if not _TOKEN.fullmatch(name) or _BAD_VALUE.search(value) or value != value.strip(b" \t"):
-            raise BadInput("bad_request", f"The header {name!r} holds a character that no header may hold.")
+            raise BadInput("bad_request", f"the header {name!r} holds a character that no header may hold")
         if name.lower() != b"host":
             headers.append((name, value))
     return headers
@@ -290,27 +290,27 @@ def _readable_errors(url: CheckedURL, idle: float) -> Iterator[None]:
     except httpcore.RemoteProtocolError as error:
         if getattr(error.__cause__, "error_status_hint", None) == 431:
             raise _headers_too_large(url.host) from None
-        raise Failed("bad_response", f"The answer of {url.host} is not valid HTTP: {error}.") from None
-    except (httpcore.LocalProtocolError, h11.LocalProtocolError) as error:
-        raise BadInput("bad_request", f"The request can't be sent: {error}.") from None
+        raise Failed("bad_response", f"the answer of {url.host} is not valid HTTP") from None
+    except (httpcore.LocalProtocolError, h11.LocalProtocolError):
+        raise BadInput("bad_request", "the request can't be sent as HTTP") from None
     except ssl.SSLError:
-        raise Failed("tls", f"The TLS connection to {url.host} broke.") from None
+        raise Failed("tls", f"the TLS connection to {url.host} broke") from None
     except (httpcore.NetworkError, OSError):
-        raise Failed("unreachable", f"The connection to {url.host} broke.") from None
+        raise Failed("unreachable", f"the connection to {url.host} broke") from None
 
 
 def _check_status(status: int, url: CheckedURL) -> None:
     """Refuse 101, which was not asked for, and numbers that are no status (RFC 9110, 15)."""
     if not 200 <= status <= 599:
-        raise Failed("bad_response", f"{url.host} answered with the status {status}.")
+        raise Failed("bad_response", f"{url.host} answered with the status {status}")
 
 
 def _silent(url: CheckedURL, idle: float) -> Failed:
-    return Failed("timeout", f"{url.host} was silent for {idle:g} s.", setting="WebFetch.idle_timeout")
+    return Failed("timeout", f"{url.host} was silent for {idle:g} s", setting="WebFetch.idle_timeout")
 
 
 def _headers_too_large(host: str) -> Failed:
-    return Failed("headers_too_large", f"The headers that {host} sent are larger than the limit.")
+    return Failed("headers_too_large", f"the headers that {host} sent are larger than the limit")
 
 
 def _tls_failed(url: CheckedURL, error: BaseException, idle: float) -> Failed:
@@ -318,5 +318,5 @@ def _tls_failed(url: CheckedURL, error: BaseException, idle: float) -> Failed:
         return _silent(url, idle)
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return Failed("tls", f"The certificate of {url.host} was not accepted: {cause.verify_message}.")
-    return Failed("tls", f"The TLS handshake with {url.host} failed.")
+        return Failed("tls", f"the certificate of {url.host} was not accepted: {cause.verify_message}")
+    return Failed("tls", f"the TLS handshake with {url.host} failed")

@@ -1,16 +1,16 @@
 """The decision: may this URL be read, and which of the addresses of its host may be dialled.
 
-Everything fails closed. The lists of the policy are read once, when the guard is made; an entry that can't be read
-stops the start instead of being skipped.
+Everything fails closed. The lists of the policy are read once, when the guard is made; its traits have brought every
+entry into canonical form or stopped the start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Address, ip_network
 
 from jupyter_webresearch.config import BAD_PORTS, WebPolicy
-from jupyter_webresearch.errors import BadInput, Failed, Refused, WebResearchError
+from jupyter_webresearch.errors import Failed, Refused, WebResearchError
 from jupyter_webresearch.models import Verdict
 from jupyter_webresearch.policy.addresses import (
     IPAddress,
@@ -23,7 +23,7 @@ from jupyter_webresearch.policy.addresses import (
     parse_address,
 )
 from jupyter_webresearch.policy.machine import Recent, interface_addresses, jupyter_ports
-from jupyter_webresearch.policy.urls import CheckedURL, canonical_host, parse_url
+from jupyter_webresearch.policy.urls import CheckedURL, parse_url
 
 __all__ = ["Guard"]
 
@@ -71,11 +71,6 @@ class Guard:
         Returns the addresses of this machine's own interfaces; by default asks the system.
     own_ports
         Returns the ports of Jupyter and of this package on this machine; by default looks for running servers.
-
-    Raises
-    ------
-    Failed
-        ``config``: an entry of the policy can't be read.
     """
 
     def __init__(
@@ -89,9 +84,12 @@ class Guard:
         self._interfaces = interfaces or Recent(interface_addresses)
         self._own_ports = own_ports or Recent(jupyter_ports)
         self._ports = frozenset(policy.allowed_ports) - BAD_PORTS
-        self._private = tuple(_network(entry, _ALLOW_PRIVATE) for entry in policy.allow_private_networks)
-        self._nat64 = tuple(_nat64(entry) for entry in policy.allow_nat64)
-        self._blocked_networks, self._blocked_hosts, self._blocked_below = _extra_blocked(policy.extra_blocked)
+        self._private = _networks(policy.allow_private_networks)
+        self._nat64 = _networks(policy.allow_nat64)
+        blocked = {entry: _network_or_none(entry) for entry in policy.extra_blocked}
+        self._blocked_networks = tuple(network for network in blocked.values() if network is not None)
+        self._blocked_hosts = frozenset(entry for entry, network in blocked.items() if network is None)
+        self._blocked_below = tuple(entry[2:] for entry in self._blocked_hosts if entry.startswith("*."))
 
     def check_url(self, url: str) -> CheckedURL:
         """Read a URL and decide all that can be decided without DNS.
@@ -125,7 +123,7 @@ class Guard:
             ``unresolved``: there are no answers.
         """
         if not answers:
-            raise Failed("unresolved", f"{url.host} has no address.")
+            raise Failed("unresolved", f"{url.host} has no address")
         addresses = [parse_address(answer) for answer in answers[: MAX_ANSWERS + 1]]
         known = tuple(dict.fromkeys(address for address in addresses if address is not None))
         if len(answers) > MAX_ANSWERS or None in addresses:
@@ -139,30 +137,30 @@ class Guard:
             checked = self.check_url(url)
         except WebResearchError as error:
             return Verdict(url, "refused", error.code, error.message)
-        return Verdict(url, "allowed", "ok", f"{checked.origin} may be read, unless its addresses are not public.")
+        return Verdict(url, "allowed", "ok", f"{checked.origin} may be read, unless its addresses are not public")
 
     def _port_refused(self, port: int) -> Refused:
         if port in BAD_PORTS:
-            message = f"Port {port} is on the browsers' list of bad ports; no setting opens it."
+            message = f"port {port} is on the browsers' list of bad ports; no setting opens it"
             return Refused("blocked_port", message, setting="")
         allowed = ", ".join(map(str, sorted(self._ports))) or "none"
-        return Refused("blocked_port", f"Port {port} is not one of the allowed ports ({allowed}).")
+        return Refused("blocked_port", f"port {port} is not one of the allowed ports ({allowed})")
 
     def _check_host(self, host: str) -> None:
         if host in self._blocked_hosts or _is_within(host, self._blocked_below):
-            raise Refused("blocked_host", f"{host} is blocked by a setting.", setting=_EXTRA_BLOCKED)
+            raise Refused("blocked_host", f"{host} is blocked by a setting", setting=_EXTRA_BLOCKED)
         if _is_within(host, _THIS_MACHINE):
             raise Refused(
                 "blocked_host",
-                f"{host} is this machine. Where {_ALLOW_PRIVATE} allows it, it is written http://127.0.0.1:PORT/.",
+                f"{host} is this machine; where {_ALLOW_PRIVATE} allows it, it is written http://127.0.0.1:PORT/",
                 setting=_ALLOW_PRIVATE,
             )
         if _is_within(host, _NEVER) or f"{host}.".startswith("kubernetes.default."):
-            raise Refused("blocked_host", f"{host} never names a public site.", setting="")
+            raise Refused("blocked_host", f"{host} never names a public site", setting="")
         if not self._private and "." not in host and ":" not in host:
-            raise Refused("blocked_host", f"{host} is a name of a local network.", setting=_ALLOW_PRIVATE)
+            raise Refused("blocked_host", f"{host} is a name of a local network", setting=_ALLOW_PRIVATE)
         if not self._private and _is_within(host, _PRIVATE_SUFFIXES):
-            raise Refused("blocked_host", f"{host} is a name of a private network.", setting=_ALLOW_PRIVATE)
+            raise Refused("blocked_host", f"{host} is a name of a private network", setting=_ALLOW_PRIVATE)
 
     def _judge(self, url: CheckedURL, addresses: Sequence[IPAddress]) -> None:
         """Refuse unless every address may be dialled."""
@@ -172,7 +170,7 @@ class Guard:
             self._check_own_ports(url, addresses, own)
             return
         if any(contains(self._blocked_networks, address) for address in bad if url.address is not None):
-            raise Refused("blocked_address", f"{url.host} is blocked by a setting.", setting=_EXTRA_BLOCKED)
+            raise Refused("blocked_address", f"{url.host} is blocked by a setting", setting=_EXTRA_BLOCKED)
         ranges = {row.cidr if (row := blocked_range(address)) else "" for address in bad}
         raise _not_public(url, ranges.pop() if len(ranges) == 1 else None)
 
@@ -200,7 +198,7 @@ class Guard:
         if here and url.port in self._own_ports():
             if url.address is None:
                 raise _not_public(url, None)
-            raise Refused("blocked_address", f"Port {url.port} of this machine is Jupyter's own.", setting="")
+            raise Refused("blocked_address", f"port {url.port} of this machine is Jupyter's own", setting="")
 
 
 def _not_public(url: CheckedURL, cidr: str | None) -> Refused:
@@ -208,11 +206,11 @@ def _not_public(url: CheckedURL, cidr: str | None) -> Refused:
     if cidr in _EXPLAINED:
         return Refused(
             "blocked_address",
-            f"{url.host} is not a public address but {_EXPLAINED[cidr]} ({cidr}). If that is right, "
-            f"--{_ALLOW_PRIVATE}=['{cidr}'] allows it.",
+            f"{url.host} is not a public address but {_EXPLAINED[cidr]} ({cidr}); if that is right, "
+            f"--{_ALLOW_PRIVATE}=['{cidr}'] allows it",
         )
     what = "is not a public address" if url.address is not None else "does not resolve to public addresses only"
-    return Refused("blocked_address", f"{url.host} {what}.")
+    return Refused("blocked_address", f"{url.host} {what}")
 
 
 def _is_within(host: str, names: Iterable[str]) -> bool:
@@ -225,40 +223,12 @@ def _is_isatap(address: IPAddress) -> bool:
     return address.version == 6 and bool(embedded_ipv4(address))
 
 
-def _config_error(setting: str, entry: str, why: str) -> Failed:
-    return Failed("config", f"{setting}: {entry!r} {why}.", setting=setting)
+def _networks(cidrs: Iterable[str]) -> tuple[IPNetwork, ...]:
+    return tuple(map(ip_network, cidrs))
 
 
-def _network(entry: str, setting: str) -> IPNetwork:
+def _network_or_none(entry: str) -> IPNetwork | None:
     try:
-        return ip_network(entry, strict=False)
+        return ip_network(entry)
     except ValueError:
-        raise _config_error(setting, entry, "is not a CIDR") from None
-
-
-def _nat64(entry: str) -> IPv6Network:
-    network = _network(entry, "WebPolicy.allow_nat64")
-    if isinstance(network, IPv4Network) or network.prefixlen != 96:
-        raise _config_error("WebPolicy.allow_nat64", entry, "is not an IPv6 prefix of length 96")
-    return network
-
-
-def _extra_blocked(entries: Iterable[str]) -> tuple[tuple[IPNetwork, ...], frozenset[str], tuple[str, ...]]:
-    """Return networks, exact hosts, and hosts that are blocked with all below them."""
-    networks: list[IPNetwork] = []
-    hosts: set[str] = set()
-    below: list[str] = []
-    for entry in entries:
-        try:
-            networks.append(ip_network(entry.strip("[]"), strict=False))
-            continue
-        except ValueError:
-            pass
-        try:
-            if entry.startswith("*."):
-                below.append(canonical_host(entry[2:]))
-            else:
-                hosts.add(canonical_host(entry))
-        except BadInput:
-            raise _config_error(_EXTRA_BLOCKED, entry, "is not a CIDR, host or *.host") from None
-    return tuple(networks), frozenset(hosts), tuple(below)
+        return None

@@ -93,13 +93,13 @@ def parse_url(text: str) -> CheckedURL:
         ``unsupported_scheme``: any scheme but http and https; nothing is guessed.
     """
     if len(text) > MAX_URL:
-        raise _invalid(f"The URL is longer than {MAX_URL:,} characters.")
+        raise _invalid(f"the URL is longer than {MAX_URL:,} characters")
     if not text:
-        raise _invalid("There is no URL.")
+        raise _invalid("there is no URL")
     if _FORBIDDEN.search(text) or text != text.strip():
-        raise _invalid("The URL begins or ends with a space, or holds a control character, line end or lone surrogate.")
+        raise _invalid("the URL begins or ends with a space, or holds a control character, line end or lone surrogate")
     if "\\" in text:
-        raise _invalid("The URL holds a backslash; in a query it is written %5C.")
+        raise _invalid("the URL holds a backslash; in a query it is written %5C")
     scheme, rest = _split_scheme(text)
     authority, path, query = _split(rest)
     host, port_text = _split_authority(authority)
@@ -109,7 +109,7 @@ def parse_url(text: str) -> CheckedURL:
     url = CheckedURL("", scheme, host, port, target, address)
     href = url.origin + target
     if len(href) > MAX_URL:
-        raise _invalid(f"The URL is longer than {MAX_URL:,} characters in its ASCII form.")
+        raise _invalid(f"the URL is longer than {MAX_URL:,} characters in its ASCII form")
     return CheckedURL(href, scheme, host, port, target, address)
 
 
@@ -133,15 +133,15 @@ def _split_scheme(text: str) -> tuple[str, str]:
     match = _SCHEME.match(text)
     if match is None:
         if not _is_bare_host(_split(text)[0]):
-            raise _invalid("This is not an absolute URL; write https:// in front of the host.")
+            raise _invalid("this is not an absolute URL; write https:// in front of the host")
         return "https", text
     scheme, rest = match[0][:-1].lower(), text[match.end() :]
     if scheme not in _DEFAULT_PORTS:
         if re.match(r"\d+(?:[/?#]|\Z)", rest, re.ASCII):
-            raise _invalid("A host with a port needs its scheme; write http:// or https:// in front.")
-        raise Refused("unsupported_scheme", f"{scheme}: is not read, only http and https are.")
+            raise _invalid("a host with a port needs its scheme; write http:// or https:// in front")
+        raise Refused("unsupported_scheme", f"{scheme[:20]}: is not read, only http and https are")
     if not rest.startswith("//") or rest.startswith("///"):
-        raise _invalid(f"{scheme}: must be followed by two slashes and a host.")
+        raise _invalid(f"{scheme}: must be followed by two slashes and a host")
     return scheme, rest[2:]
 
 
@@ -162,11 +162,11 @@ def _split(rest: str) -> tuple[str, str, str | None]:
 def _split_authority(authority: str) -> tuple[str, str]:
     """Return host and the text of the port."""
     if "@" in authority:
-        raise _invalid("The URL holds a user name or password before the host; send credentials as a header.")
+        raise _invalid("the URL holds a user name or password before the host; send credentials as a header")
     if authority.startswith("["):
         host, bracket, port = authority.partition("]")
         if not bracket or (port and not port.startswith(":")):
-            raise _invalid("The brackets around the IPv6 address are not closed, or something else follows them.")
+            raise _invalid("the brackets around the IPv6 address are not closed, or something else follows them")
         return host + bracket, port[1:]
     host, _, port = authority.partition(":")
     return host, port
@@ -176,7 +176,7 @@ def _port(text: str, scheme: str) -> int:
     if not text:
         return _DEFAULT_PORTS[scheme]
     if not re.fullmatch(r"[0-9]+", text) or int(text[-6:]) > 65535 or text[:-6].strip("0"):
-        raise _invalid("The port is not a number from 0 to 65535.")
+        raise _invalid("the port is not a number from 0 to 65535")
     return int(text[-6:])
 
 
@@ -185,22 +185,22 @@ def _host(text: str) -> tuple[str, IPAddress | None]:
         return _ipv6(text[1:-1])
     name = text.removesuffix(".")
     if not name:
-        raise _invalid("The URL names no host.")
+        raise _invalid("the URL names no host")
     # Before IDNA, whose time grows with the square of the length.
     if len(name) > _MAX_HOST or any(len(label) > _MAX_LABEL for label in name.split(".")):
-        raise _invalid("The host name is longer than DNS allows: 253 characters, 63 between dots.")
+        raise _invalid("the host name is longer than DNS allows: 253 characters, 63 between dots")
     name = _mapped(name)
     labels = [_label(label) for label in name.split(".")]
     host = ".".join(labels)
     if len(host) > _MAX_HOST:
-        raise _invalid("The host name is longer than the 253 characters that DNS allows.")
+        raise _invalid("the host name is longer than the 253 characters that DNS allows")
     if not _ENDS_IN_NUMBER.match(labels[-1]):
         return host, None
     # URL standard: a host that ends in a number is an IPv4 address. Only a.b.c.d in decimal is read alike everywhere.
     try:
         address = IPv4Address(text)
     except AddressValueError:
-        raise _invalid("The host looks like an IPv4 address but is not written as four decimal numbers.") from None
+        raise _invalid("the host looks like an IPv4 address but is not written as four decimal numbers") from None
     return str(address), address
 
 
@@ -212,7 +212,7 @@ def _ipv6(text: str) -> tuple[str, IPAddress]:
             pass
         else:
             return _ipv6_text(address), address
-    raise _invalid("What stands in brackets is not an IPv6 address; zone ids are not read.")
+    raise _invalid("what stands in brackets is not an IPv6 address; zone ids are not read")
 
 
 def _ipv6_text(address: IPv6Address) -> str:
@@ -228,28 +228,30 @@ def _mapped(name: str) -> str:
     try:
         mapped = idna.uts46_remap(name, std3_rules=False)
     except UnicodeError:
-        raise _invalid("The host name holds a character that no host name may hold.") from None
+        raise _invalid("the host name holds a character that no host name may hold") from None
     # Letter by letter: str.lower() turns a sigma at the end of a word into its final form.
-    if mapped != unicodedata.normalize("NFC", "".join(character.lower() for character in name)):
-        raise _invalid("The host name holds a character that stands for another one; write the plain character.")
+    lower = [character.lower() for character in name]
+    second = any(character.isascii() != small.isascii() for character, small in zip(name, lower, strict=True))  # U+212A
+    if second or mapped != unicodedata.normalize("NFC", "".join(lower)):
+        raise _invalid("the host name holds a character that stands for another one; write the plain character")
     return mapped
 
 
 def _label(label: str) -> str:
     """Return one label in ASCII; an ``xn--`` label must be the one spelling of what it stands for (RFC 5891)."""
     if not label:
-        raise _invalid("The host name has an empty part between its dots.")
+        raise _invalid("the host name has an empty part between its dots")
     if label.isascii() and not label.startswith("xn--"):
         if not _ASCII_LABEL.fullmatch(label):
-            raise _invalid("The host name holds a character other than letters, digits, hyphen and underscore.")
+            raise _invalid("the host name holds a character other than letters, digits, hyphen and underscore")
         return label
     try:
         encoded = idna.alabel(label).decode("ascii")
         idna.ulabel(encoded)
     except UnicodeError:
-        raise _invalid("The host name is not a valid internationalised name (IDNA 2008).") from None
+        raise _invalid("the host name is not a valid internationalised name (IDNA 2008)") from None
     if label.isascii() and encoded != label:
-        raise _invalid("The host name is not a valid internationalised name (IDNA 2008).")
+        raise _invalid("the host name is not a valid internationalised name (IDNA 2008)")
     return encoded
 
 

@@ -1,0 +1,56 @@
+"""What this machine knows of itself."""
+
+from __future__ import annotations
+
+import json
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+
+from jupyter_webresearch.config import WebPolicy
+from jupyter_webresearch.errors import Refused
+from jupyter_webresearch.policy.guard import Guard
+from jupyter_webresearch.policy.machine import Recent, interface_addresses, jupyter_ports
+
+
+def test_interfaces_hold_loopback() -> None:
+    assert ip_address("127.0.0.1") in interface_addresses()
+
+
+@pytest.fixture
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.delenv("JUPYTER_WEBRESEARCH_URL", raising=False)
+    monkeypatch.delenv("JUPYTERHUB_SERVICE_URL", raising=False)
+    return tmp_path
+
+
+def test_ports_of_running_servers(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert jupyter_ports() == frozenset()
+    (runtime / "jpserver-1.json").write_text(json.dumps({"port": 8443, "token": "secret"}))
+    (runtime / "jpserver-2.json").write_text("{")  # just being written
+    (runtime / "jpserver-3.json").write_text(json.dumps({"sock": "/run/x", "port": 0}))
+    (runtime / "jpserver-4.json").write_text("[]")
+    monkeypatch.setenv("JUPYTER_WEBRESEARCH_URL", "http://127.0.0.1:9001/base/")
+    monkeypatch.setenv("JUPYTERHUB_SERVICE_URL", "https://127.0.0.1/user/a%40b/")
+    assert jupyter_ports() == {8443, 9001, 443}
+    monkeypatch.setenv("JUPYTERHUB_SERVICE_URL", "http+unix://%2Frun%2Fsock")
+    monkeypatch.setenv("JUPYTER_WEBRESEARCH_URL", "http://127.0.0.1:port/")
+    assert jupyter_ports() == {8443}
+
+
+def test_the_guard_asks_by_default(runtime: Path) -> None:
+    (runtime / "jpserver-1.json").write_text(json.dumps({"port": 8443}))
+    guard = Guard(WebPolicy(allow_private_networks=["127.0.0.0/8"]))
+    assert guard.check_url("http://127.0.0.1:8080/")
+    with pytest.raises(Refused, match="Jupyter's own"):
+        guard.check_url("http://127.0.0.1:8443/")
+
+
+def test_a_reading_serves_for_its_seconds() -> None:
+    values = iter([1, 2])
+    kept = Recent(lambda: next(values), seconds=60)
+    assert [kept(), kept()] == [1, 1]
+    fresh = Recent(lambda: next(values), seconds=-1)
+    assert fresh() == 2
