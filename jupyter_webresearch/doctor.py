@@ -154,11 +154,8 @@ def _server_extension() -> Finding:
 
     name = "server extension"
     mend = f"{sys.executable} -m jupyter server extension enable jupyter_webresearch; then restart Jupyter"
-    try:
-        manager: Any = ExtensionConfigManager(read_config_path=jupyter_config_path())
-        extensions = manager.get_jpserver_extensions()
-    except ValueError as error:
-        return Finding(name, "warn", f"a file in jupyter_server_config.d is broken: {error}", "correct that file")
+    manager: Any = ExtensionConfigManager(read_config_path=jupyter_config_path())
+    extensions = manager.get_jpserver_extensions()
     if extensions.get("jupyter_webresearch"):
         return Finding(name, "ok", "enabled")
     state = "disabled" if "jupyter_webresearch" in extensions else "not enabled"

@@ -130,7 +130,7 @@ def test_a_file_sets_it(levels, case, kind):
 
 
 @pytest.mark.parametrize("case", EVERY, ids=ids)
-@pytest.mark.parametrize("bad", ["[", "\u00e9\n"])
+@pytest.mark.parametrize("bad", ["[", "\u00e9\nb"])
 def test_a_wrong_value_names_variable_and_setting(levels, case, bad):
     cls, name = case
     variable = environment_name(cls, name)
