@@ -20,6 +20,12 @@ __all__ = ["Body", "BodyReader"]
 SLICE_SECONDS = 0.002
 """How long decoding may hold the event loop before it lets others run."""
 
+MAX_CRUMBS = 20_000
+"""Raw pieces of fewer than :data:`CRUMB` bytes on average that are taken; each costs as much as one of 64 KiB."""
+
+CRUMB = 16
+"""Bytes; servers that flush each line stay above it."""
+
 SINK_BUFFER = 1024 * 1024
 """Bytes that are gathered before a sink's thread is asked to write them."""
 
@@ -112,6 +118,7 @@ class BodyReader:
         self._textual = is_textual(content_type)
         self._pieces = self._decoded(stream)
         self._waiting: list[bytes] = []
+        self._raw_pieces = self._raw_bytes = 0
         self._broken: Failed | None = None
 
     async def prefix(self, size: int) -> bytes:
@@ -173,8 +180,11 @@ class BodyReader:
 
     async def _next_raw(self, stream: AsyncIterator[bytes]) -> bytes | None:
         """Return the next raw bytes, or None at the end; a connection that breaks is an end too, remembered as such."""
+        if self._raw_pieces > max(MAX_CRUMBS, self._raw_bytes // CRUMB):
+            self._broken = Failed("bad_response", "the body comes in crumbs of a few bytes")
+            return None
         try:
-            return await anext(stream, None)
+            raw = await anext(stream, None)
         except httpx.TimeoutException as error:
             raise Failed("timeout", "the site stopped sending") from error
         except httpx.TransportError as error:
@@ -184,4 +194,8 @@ class BodyReader:
             if error.code not in _BROKEN:
                 raise
             self._broken = error
+        else:
+            self._raw_pieces += 1
+            self._raw_bytes += len(raw or b"")
+            return raw
         return None

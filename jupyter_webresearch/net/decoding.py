@@ -76,7 +76,7 @@ class _Stage(Protocol):
 
     def feed(self, data: bytes) -> Iterator[bytes]: ...
 
-    def complete(self) -> bool: ...
+    def ended(self) -> bool: ...
 
 
 class _Inflater:
@@ -109,11 +109,9 @@ class _Gzip:
         self.finished = False
         self._member: _Inflater | None = _Inflater(31)
         self._members = 0
-        self._started = False
         self._between = b""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        self._started = True
         data = self._between + data
         self._between = b""
         while data and not self.finished:
@@ -134,8 +132,8 @@ class _Gzip:
             if self._members > MAX_MEMBERS:
                 raise Failed("bad_encoding", f"the gzip body has more than {MAX_MEMBERS:,} members")
 
-    def complete(self) -> bool:
-        return self._member is None or not self._started
+    def ended(self) -> bool:
+        return self._member is None
 
 
 class _Deflate:
@@ -156,8 +154,8 @@ class _Deflate:
         yield from self._inflater.feed(data)
         self.finished = self._inflater.eof
 
-    def complete(self) -> bool:
-        return self.finished or (self._inflater is None and not self._head)
+    def ended(self) -> bool:
+        return self.finished
 
 
 def _is_zlib_header(data: bytes) -> bool:
@@ -171,17 +169,18 @@ class _Brotli:
     def __init__(self) -> None:
         self.finished = False
         self._decompressor = brotli.Decompressor()
-        self._started = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        self._started = True
-        yield self._decompressor.process(data, output_buffer_limit=_BROTLI_LIMIT)
-        while not self._decompressor.can_accept_more_data():
-            yield self._decompressor.process(b"", output_buffer_limit=_BROTLI_LIMIT)
+        piece = self._decompressor.process(data, output_buffer_limit=_BROTLI_LIMIT)
+        yield piece
+        # Until nothing comes: all input may be consumed while output still waits inside.
+        while piece or not self._decompressor.can_accept_more_data():
+            piece = self._decompressor.process(b"", output_buffer_limit=_BROTLI_LIMIT)
+            yield piece
         self.finished = self._decompressor.is_finished()
 
-    def complete(self) -> bool:
-        return self.finished or not self._started
+    def ended(self) -> bool:
+        return self.finished
 
 
 _STAGES: dict[str, Callable[[], _Stage]] = {"gzip": _Gzip, "deflate": _Deflate, "br": _Brotli}
@@ -213,8 +212,8 @@ class ContentDecoder:
         return bool(self._stages) and any(stage.finished for stage in self._stages)
 
     def complete(self) -> bool:
-        """Return whether every stream came to its end; False for a body that was cut on the way."""
-        return all(stage.complete() for stage in self._stages)
+        """Return whether the text came to its end, or nothing came at all; False for a body cut on the way."""
+        return not any(self._taken) or self._stages[-1].ended()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Decode the next raw bytes.
