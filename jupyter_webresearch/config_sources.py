@@ -224,10 +224,10 @@ def _read(origin: str, config: Config) -> dict[str, Any]:
     for section, content in config.items():
         cls = _CLASSES.get(section)
         if cls is None:
-            # A file, or the server's command line, may configure other classes, e.g. that of the server extension.
+            # Our file, or a server's command line, may configure other classes, e.g. that of the server extension.
             # What looks like one of ours is a slip of the pen that would leave a limit unset.
             near = _instead(section, _CLASSES, likeness=0.85)
-            if near or re.match(r"Web(?!Research)", section):
+            if near or (origin.startswith("file ") and re.match(r"Web(?!Research)", section)):
                 raise Failed("config", f"{origin}: {section} is no class of settings{near}")
             continue
         if not isinstance(content, Mapping):

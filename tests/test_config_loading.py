@@ -285,6 +285,7 @@ def test_a_servers_configuration_gives_values_of_the_right_type(levels):
     config = Config()
     config.WebFetch.timeout = 12
     config.ServerApp.port = 8888
+    config.WebDavContents.root = "/"
     arguments = levels.arguments() | {"cli": config}
     assert load_settings(**arguments).fetch.timeout == 12.0
 
