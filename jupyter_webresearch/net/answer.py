@@ -71,11 +71,14 @@ class Disposition:
         holds for a body that ends too early: cut under ``truncate``, ``bad_response`` under ``error``.
     sink
         Takes the decoded bytes instead of memory.
+    setting
+        ``Class.trait`` that ``too_large`` names, when it is not ``WebFetch.max_body``.
     """
 
     limit: int
     overflow: Literal["truncate", "error"] = "truncate"
     sink: ByteSink | None = None
+    setting: str | None = None
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ class Body:
     def __init__(self, disposition: Disposition) -> None:
         self.size = 0
         self.truncated = False
+        self._disposition = disposition
         self._room = disposition.limit
-        self._overflow = disposition.overflow
         self._sink: ByteSink | None = disposition.sink
         self._buffer = bytearray()
         self._digest = hashlib.sha256()
@@ -65,8 +65,8 @@ class Body:
             ``too_large`` when the body passes a limit at which it may not be cut.
         """
         if len(piece) > self._room:
-            if self._overflow == "error":
-                raise too_large(self.size + self._room)
+            if self._disposition.overflow == "error":
+                raise too_large(self._disposition)
             piece = piece[: self._room]
             self.truncated = True
         self._room -= len(piece)
@@ -95,9 +95,10 @@ class Body:
             raise Refused("save_refused", f"the body can't be written: {error.strerror or error}") from error
 
 
-def too_large(limit: int) -> Failed:
+def too_large(disposition: Disposition) -> Failed:
     """Return the error for a body over a limit at which it may not be cut."""
-    return Failed("too_large", f"the body is larger than the limit of {limit:,} bytes and of a kind that can't be cut")
+    message = f"the body is larger than the limit of {disposition.limit:,} bytes and of a kind that can't be cut"
+    return Failed("too_large", message, setting=disposition.setting)
 
 
 class BodyReader:

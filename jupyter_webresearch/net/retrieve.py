@@ -137,7 +137,7 @@ class Retriever:
         chain = _Chain(first.url, started, carries=bool(request.body or request.headers))
         with anyio.move_on_after(max(0.0, deadline - started)):
             return await self._follow(first, chain, on_phase, deadline, accept)
-        raise Failed("timeout", f"no complete answer within {deadline - started:.0f} s")
+        raise Failed("timeout", f"no complete answer within {max(0.0, deadline - started):.0f} s")
 
     async def _follow(
         self,
@@ -295,7 +295,7 @@ def _check_announced(head: ResponseHead, disposition: Disposition) -> None:
     """Refuse a body by its announced size, before it is read, where it could only end in the same error."""
     announced = head.announced or 0
     if disposition.overflow == "error" and announced > disposition.limit:
-        raise too_large(disposition.limit)
+        raise too_large(disposition)
 
 
 def _raw(response: httpx.Response) -> AsyncIterator[bytes]:

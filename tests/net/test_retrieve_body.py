@@ -50,9 +50,13 @@ async def test_ten_megabytes_close_the_connection() -> None:
 
 async def test_what_is_announced_too_large_is_not_read() -> None:
     async with rig() as net:
-        with pytest.raises(Failed) as caught:
-            await net.get("/announced?type=application/json", overflow="error")
-        assert caught.value.code == "too_large"
+        for named in (None, "WebFetch.save_max"):
+            with pytest.raises(Failed) as caught:
+                await net.get(
+                    "/announced?type=application/json",
+                    accept=lambda head: Disposition(MIB, "error", setting=named),  # noqa: B023 - called at once
+                )
+            assert (caught.value.code, caught.value.setting) == ("too_large", named or "WebFetch.max_body")
 
 
 async def test_the_decision_is_made_before_the_body_is_read() -> None:

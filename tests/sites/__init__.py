@@ -37,7 +37,7 @@ Statuses and redirects (`statuses.py`)
     /redirect?to=/echo&code=302            Location verbatim (Latin-1); repeat `to` for several Locations
     /chain?n=3&code=302                    n redirects, then /article
     /loop?code=302 /grow                   to itself; to itself with an ever longer query
-    /redirect-bomb?to=/echo                a redirect whose body is a 256 MiB gzip bomb
+    /redirect-bomb?to=/echo                a redirect whose body is a 64 MiB gzip bomb
     /retry?after=1&code=429&times=1&key=a  that code with Retry-After (absent if empty) `times` times, then /article
 
 Encodings (`encodings.py`)

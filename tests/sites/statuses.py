@@ -50,7 +50,7 @@ async def grow(exchange: Exchange) -> None:
 @route("/redirect-bomb")
 async def redirect_bomb(exchange: Exchange) -> None:
     headers = {"Location": exchange.text("to", "/echo"), "Content-Encoding": "gzip"}
-    await exchange.answer(bomb(("gzip",), 256 << 20), status=302, headers=headers)
+    await exchange.answer(bomb(("gzip",), 64 << 20), status=302, headers=headers)
 
 
 @route("/retry")
