@@ -10,7 +10,7 @@ from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError
 
 from jupyter_webresearch import __version__
-from jupyter_webresearch.errors import BadInput
+from jupyter_webresearch.errors import BadInput, Failed
 from jupyter_webresearch.kernel.connection import PROTOCOL
 from jupyter_webresearch.kernel.proof import SERVER_HEADER
 from jupyter_webresearch.models import Page
@@ -120,19 +120,25 @@ class SavedHandler(OperationHandler):
         engine, session = await self.engine(), await self.session()
         path = await self.run(lambda _: engine.saved(session, key))
         try:
-            with await asyncio.to_thread(path.open, "rb") as file:
+            file = await asyncio.to_thread(path.open, "rb")
+        except FileNotFoundError:  # another request took it a moment ago
+            raise Failed("not_found", "this session has no saved body of that name") from None
+        last = b""
+        try:
+            with file:
                 size = (await asyncio.to_thread(path.stat)).st_size
                 self.set_header("Content-Type", "application/octet-stream")
                 self.set_header("Content-Disposition", "attachment")
                 self.set_header("Content-Length", str(size))
                 while chunk := await asyncio.to_thread(file.read, CHUNK):
-                    self.write(chunk)
+                    self.write(last)
                     await self.flush()
-            await self.finish(set_content_type="application/octet-stream")
+                    last = chunk
         except StreamClosedError:
             return
-        finally:
+        finally:  # before the last octets go out, so that who has them all finds nothing here any more
             await asyncio.wrap_future(engine.submit(engine.discard_saved(session, key)))
+        await self.finish(last, set_content_type="application/octet-stream")
 
 
 class UnknownHandler(WebResearchHandler):
