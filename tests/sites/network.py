@@ -112,6 +112,7 @@ class ClaimedStream(httpcore.AsyncNetworkStream):
         self._stream = stream
         self._peer = peer
         self.closed = False
+        self.secured: httpcore.AsyncNetworkStream | None = None
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return await self._stream.read(max_bytes, timeout)
@@ -126,8 +127,8 @@ class ClaimedStream(httpcore.AsyncNetworkStream):
     async def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.AsyncNetworkStream:
-        secured = await self._stream.start_tls(ssl_context, server_hostname, timeout)
-        return _Secured(secured, self)
+        self.secured = await self._stream.start_tls(ssl_context, server_hostname, timeout)
+        return _Secured(self.secured, self)
 
     def get_extra_info(self, info: str) -> Any:
         return self._peer if info == "server_addr" else self._stream.get_extra_info(info)
