@@ -7,6 +7,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from email.message import Message
 from pathlib import PurePosixPath
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
@@ -73,7 +74,7 @@ class Fetcher:
             lambda: asyncio.Semaphore(self._settings.batch_per_host)
         )
 
-        async def one(index: int, request: FetchRequest) -> Page | WebResearchError:
+        async def _outcome(index: int, request: FetchRequest) -> Page | WebResearchError:
             try:
                 host = self._guard.check_url(request.url).host
                 # The host's turn first: who waits for it must not hold a place that another host could use.
@@ -84,7 +85,7 @@ class Fetcher:
 
         for index in range(len(requests)):
             on_event(index, "queued")
-        tasks = [asyncio.ensure_future(one(index, request)) for index, request in enumerate(requests)]
+        tasks = [asyncio.ensure_future(_outcome(index, request)) for index, request in enumerate(requests)]
         try:
             return list(await asyncio.gather(*tasks))
         finally:
@@ -240,7 +241,7 @@ class Fetcher:
                 f"{head.url[:200]} announces {head.announced:,} bytes; at most {limit:,} are saved",
                 setting="WebFetch.save_max",
             )
-        return Disposition(limit, "error", sink)
+        return Disposition(limit, "error", sink, setting="WebFetch.save_max")
 
     async def extract(self, data: bytes, *, url: str, content_type: str, charset_label: str, on_phase: OnPhase) -> Page:
         """Make a Page of bytes that the caller has; see :meth:`jupyter_webresearch.engine.Engine.extract`."""
@@ -360,5 +361,8 @@ def _key(request: FetchRequest) -> RequestKey:
 
 
 def _name_of(got: Retrieved) -> str:
-    """Return the last segment of the final URL's path: a name to offer, not yet one to trust."""
-    return PurePosixPath(unquote(urlsplit(got.url).path)).name
+    """Return the name that the site gave, or the last segment of the path: to offer, not yet to trust."""
+    disposition = Message()
+    disposition["Content-Disposition"] = got.head.header("content-disposition")
+    given = disposition.get_filename()  # RFC 6266 with RFC 2231 extended values
+    return given or PurePosixPath(unquote(urlsplit(got.url).path)).name

@@ -177,7 +177,8 @@ class Table:
         ImportError
             When pandas is not installed, naming the extra that brings it.
         """
-        return _pandas().DataFrame([list(r) for r in self.rows], columns=list(self.header))
+        frame: pandas.DataFrame = _pandas().DataFrame([list(r) for r in self.rows], columns=list(self.header))
+        return frame
 
     def __repr__(self) -> str:
         name = f" {self.caption!r}" if self.caption else ""
@@ -384,9 +385,11 @@ class Page:
         """
         if self.kind == "csv":
             text = self.whole().markdown
-            return _pandas().read_csv(io.StringIO(text), sep=_delimiter(text, self.content_type))
+            frame: pandas.DataFrame = _pandas().read_csv(io.StringIO(text), sep=_delimiter(text, self.content_type))
+            return frame
         if self.kind == "json":
-            return _pandas().json_normalize(self.json())
+            frame = _pandas().json_normalize(self.json())
+            return frame
         if self.tables:
             return self.tables[0].df
         raise ValueError(f"{self.url} holds no table; page.kind is {self.kind!r}")

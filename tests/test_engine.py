@@ -390,7 +390,7 @@ def test_a_batch_runs_eight_at_a_time_and_two_a_host(make_engine: EngineMaker, s
 def test_saving_spools_the_decoded_body(reader: Reader) -> None:
     page = reader.fetch("/attachment?name=data.bin&size=1000", save=True)
     assert page.saved is not None
-    assert page.saved.bytes == 1000
+    assert (page.saved.bytes, page.saved.name) == (1000, "data.bin")
     engine = reader.engine
     path = engine.submit(engine.saved(reader.session, page.saved.key)).result(10)
     assert len(path.read_bytes()) == 1000
