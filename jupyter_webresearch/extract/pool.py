@@ -17,15 +17,15 @@ from jupyter_webresearch.models import Extraction, OnPhase
 
 __all__ = ["ExtractionPool"]
 
-# What is tried, in this order. Plain text comes before the whole page, which reads better but can fail: once there is
-# text, a page that fails costs nothing.
-_STAGES = {"auto": ("article", "text", "page"), "raw": ("raw",)}
+# What is tried, in this order, until something other than plain text succeeds. Plain text comes before the whole page,
+# which reads better but can fail; of a large page it comes first, so that it is there whatever becomes of the rest.
+_STAGES = ("article", "text", "page")
+_STAGES_OF_LARGE = ("text", "article", "page")
+_LARGE = 2 * 1024 * 1024
 _STAGE_NAMES = {"article": "the article", "page": "the whole page"}
 
-# Share of a page's time that the article may take: less for a large page, whose plain text takes longer too.
-_ARTICLE_SHARE = 0.7
-_ARTICLE_SHARE_PER_MIB = 0.045
-_ARTICLE_SHARE_MINIMUM = 0.25
+# Share of the time that is left which the article may take.
+_ARTICLE_SHARE = 0.65
 
 # A stage that takes longer than this share of its time may well cost its worker: the next one warms up meanwhile.
 _STANDBY_AFTER = 0.4
@@ -135,8 +135,8 @@ class ExtractionPool:
     ) -> Extraction:
         """Turn a body into text.
 
-        The article is tried first, then plain text and the whole page: all within ``WebExtraction.wall_time`` from the
-        moment a worker takes the page. A cancelled call kills the worker that runs for it.
+        The article if there is one, else the whole page, else plain text: all within ``WebExtraction.wall_time`` from
+        the moment a worker takes the page. A cancelled call kills the worker that runs for it.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class ExtractionPool:
         try:
             await self._warm(slot, _START_SECONDS)
             tell("extracting")
-            return await self._stages(slot, header, data, _STAGES[mode])
+            return await self._stages(slot, header, data, _stages_of(mode, len(data)))
         except StageFailed as failure:
             raise _error([failure], self._settings.wall_time) from failure
         finally:
@@ -185,12 +185,14 @@ class ExtractionPool:
     async def _stages(self, slot: _Slot, header: dict[str, Any], data: bytes, stages: Sequence[str]) -> Extraction:
         """Try one stage after the other within the page's time, and return the best that gave words."""
         wall = self._settings.wall_time
-        started = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        end = loop.time() + wall
         text: Extraction | None = None
         failures: list[StageFailed] = []
         notes: list[str] = []
         for stage in stages:
-            deadline = started + wall * (_article_share(len(data)) if stage == "article" else 1)
+            now = loop.time()
+            deadline = now + (end - now) * _ARTICLE_SHARE if stage == "article" else end
             try:
                 extraction = await self._stage(slot, header | {"stage": stage}, data, deadline)
             except StageFailed as failure:
@@ -352,8 +354,10 @@ class ExtractionPool:
         return future
 
 
-def _article_share(size: int) -> float:
-    return max(_ARTICLE_SHARE_MINIMUM, _ARTICLE_SHARE - _ARTICLE_SHARE_PER_MIB * size / 2**20)
+def _stages_of(mode: str, size: int) -> tuple[str, ...]:
+    if mode == "raw":
+        return ("raw",)
+    return _STAGES_OF_LARGE if size > _LARGE else _STAGES
 
 
 def _noted(extraction: Extraction, notes: Sequence[str]) -> Extraction:
