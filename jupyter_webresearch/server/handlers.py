@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 from jupyter_server.auth.decorator import allow_unauthenticated
@@ -138,7 +139,8 @@ class SavedHandler(OperationHandler):
             return
         finally:  # before the last octets go out, so that who has them all finds nothing here any more
             await asyncio.wrap_future(engine.submit(engine.discard_saved(session, key)))
-        await self.finish(last, set_content_type="application/octet-stream")
+        with contextlib.suppress(StreamClosedError):
+            await self.finish(last, set_content_type="application/octet-stream")
 
 
 class UnknownHandler(WebResearchHandler):
