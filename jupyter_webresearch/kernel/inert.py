@@ -40,6 +40,9 @@ _MACRO = re.compile(
     r"includegraphics|color|colorbox|fcolorbox|input|catcode)(?![A-Za-z])",
     re.IGNORECASE,
 )
+# Escapes that do not hold in JupyterLab. Its parser (marked) takes the backslashes from brackets in a link's text and
+# reads that text again, so that [\[x\](javascript:...)](https://...) holds a script; and two before a "(" begin a formula.
+_ENTITY = {"\\": "&#92;", "[": "&#91;", "]": "&#93;"}
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9+#._-]{0,29}")
 _DRAWN = frozenset({"mermaid", "math", "geojson", "topojson", "stl", "vega", "vega-lite"})
 
@@ -81,7 +84,7 @@ def _replaced(markdown: str, match: re.Match[str]) -> tuple[str, int]:
     """Return what stands for a mark, and where to go on."""
     mark, end = match.group(), match.end()
     if mark[0] == "\\":
-        return ("&#92;" if mark == "\\\\" else mark), end
+        return _ENTITY.get(mark[1], mark), end
     if mark[0] == "`":
         close = re.compile(rf"(?<!`){mark}(?!`)").search(markdown, end)
         paragraph = markdown.find("\n\n", end)
