@@ -13,9 +13,10 @@ from jupyter_webresearch.config import WebFetch, WebPolicy
 from jupyter_webresearch.errors import BadInput, Refused
 from jupyter_webresearch.net.transport import MAX_ATTEMPTS, GuardedTransport
 from jupyter_webresearch.policy.guard import Guard
+from jupyter_webresearch.policy.urls import parse_url
 from tests.net.transports import HOST, Way
 from tests.sites import Site
-from tests.sites.network import PUBLIC, MappedDialler, StubResolver, StuckResolver
+from tests.sites.network import CASES, PUBLIC, MappedDialler, StubResolver, StuckResolver
 
 V6 = "2606:4700:4700::1111"
 
@@ -240,3 +241,13 @@ async def test_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch) -> No
         await Way(site).read("/echo")
         assert proxy.connections == 0
         assert [name for name, _ in site.seen[0].headers] == ["Host"]
+
+
+async def test_targets_go_out_as_they_were_checked() -> None:
+    accepted = [line.split("\t")[0] for line in (CASES / "ok_urls.txt").read_text("utf-8").splitlines()]
+    async with Site() as site:
+        way = Way(site)
+        for url in accepted:
+            target = parse_url(url).target
+            await way.read(f"http://example.com{target}")
+            assert site.seen[-1].target == target

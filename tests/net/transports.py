@@ -86,7 +86,7 @@ class Way:
 
     async def open(self, path: str = "/plain", method: str = "GET", **request: Any) -> httpx.Response:
         """Send a request and return the answer, its body unread."""
-        url = path if "://" in path else f"{self.scheme}://{HOST}{path}"
+        url = f"{self.scheme}://{HOST}{path}" if path.startswith("/") else path
         return await self.transport.handle_async_request(httpx.Request(method, url, **request))
 
     async def read(self, path: str = "/plain", method: str = "GET", **request: Any) -> bytes:
