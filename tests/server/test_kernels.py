@@ -1,0 +1,312 @@
+"""Real kernels of a real server: who they are to it, what they share with nobody, and how they end."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from jupyter_webresearch.kernel.proof import SERVER_HEADER, KernelIdentity, derive_key
+from tests.server.running import Answer, Caller, Kernel, ThreadServer, start_kernel, start_session
+from tests.sites import Site
+
+CONNECT = """
+import jupyter_webresearch as web
+from jupyter_webresearch.kernel.client import connect
+from jupyter_webresearch.models import FetchRequest
+"""
+ARTICLE = "http://www.example.org/article"
+
+
+@pytest.fixture(scope="module")
+def raw(server: ThreadServer) -> Iterator[Kernel]:
+    """A kernel started without a session."""
+    kernel = start_kernel(server.caller(), server.folders.runtime)
+    kernel.run(CONNECT)
+    yield kernel
+    kernel.close()
+
+
+@pytest.fixture(scope="module")
+def session(server: ThreadServer) -> Iterator[Kernel]:
+    """A kernel started for a notebook."""
+    kernel = start_session(server.caller(), server.folders.runtime, "notebook.ipynb")
+    kernel.run(CONNECT)
+    yield kernel
+    kernel.close()
+
+
+@pytest.fixture(params=["raw", "session"])
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    return request.getfixturevalue(request.param)
+
+
+def identity(kernel: Kernel) -> KernelIdentity:
+    return KernelIdentity(kernel.id, derive_key(kernel.key, kernel.id))
+
+
+def signed(
+    server: ThreadServer,
+    who: KernelIdentity,
+    method: str = "POST",
+    route: str = "hello",
+    body: bytes = b"",
+    **changed: object,
+) -> tuple[Answer, str]:
+    """Call with a proof, possibly of something else; return the answer and the header."""
+    target = f"{server.app.base_url}webresearch/{route}"
+    proof = who.prove(
+        method,
+        str(changed.get("target", target)),
+        bytes(changed.get("signed_body", body)),
+        time.time() + float(changed.get("off", 0)),
+    )  # type: ignore[arg-type]
+    header = str(changed.get("header", proof.header))
+    return server.caller(token=None)(method, f"webresearch/{route}", body, {"Authorization": header}), header
+
+
+# ------------------------------------------------------------------ who is who
+
+
+def test_a_kernel_finds_its_server_and_is_known(server: ThreadServer, kernel: Kernel) -> None:
+    printed = kernel.run("print(type(connect().client).__name__, connect().client.hello()['session'])")
+    assert printed.split() == ["ServerClient", f"kernel:{kernel.id}"]
+
+
+def test_a_kernel_imports_nothing_heavy(kernel: Kernel) -> None:
+    kernel.run(f"web.fetch({ARTICLE!r}); web.check_url({ARTICLE!r})")
+    heavy = ("jupyter_server", "trafilatura", "playwright", "httpx", "httpcore", "lxml", "jupyter_webresearch.engine")
+    assert kernel.run(f"import sys; print([m for m in {heavy!r} if m in sys.modules])").strip() == "[]"
+
+
+def test_a_kernel_reads_on_through_its_server(kernel: Kernel, web: Site) -> None:
+    before = len(web.seen)
+    code = f"""
+page = web.fetch("http://www.example.org/article?words=3000&for={kernel.id}", max_bytes=2000)
+rest = page.whole()
+print(page.truncated, rest.truncated, len(rest.markdown) == page.window.total)
+print(page.next().window.offset == page.window.end)
+"""
+    assert kernel.run(code).split() == ["True", "False", "True", "True"]
+    assert len(web.seen) == before + 1
+
+
+def test_phases_arrive_in_the_kernel(kernel: Kernel) -> None:
+    url = f"{ARTICLE}?phases={kernel.id}"
+    code = f"seen = []; connect().fetch(FetchRequest({url!r}), seen.append); print(*seen)"
+    assert kernel.run(code).split()[-2:] == ["receiving", "extracting"]
+
+
+def test_errors_arrive_in_the_kernel(kernel: Kernel) -> None:
+    code = """
+for url in ("http://10.0.0.1/", "http://www.example.org/status?code=404", "nonsense://"):
+    try:
+        web.fetch(url)
+    except web.WebResearchError as error:
+        print(type(error).__name__, error.code, error.page.status if error.page else None)
+"""
+    assert kernel.run(code).splitlines()[:2] == ["Refused blocked_address None", "Failed http_status 404"]
+
+
+def test_a_batch_from_a_kernel(kernel: Kernel) -> None:
+    code = f"""
+events = []
+requests = [FetchRequest({ARTICLE!r} + "?1"), FetchRequest("http://10.0.0.1/"), FetchRequest({ARTICLE!r} + "?2")]
+print(*[getattr(o, "code", "page") for o in connect().fetch_many(requests, lambda i, p: events.append(i))])
+print(sorted(set(events)) in ([0, 2], [0, 1, 2]))
+"""
+    assert kernel.run(code).split() == ["page", "blocked_address", "page", "True"]
+
+
+def test_saving_from_a_kernel(server: ThreadServer, kernel: Kernel) -> None:
+    code = f"""
+request = FetchRequest("http://www.example.org/attachment?name=../../data.bin&size=700000")
+page = connect().save(request, {str(server.folders.root)!r}, "{kernel.id}.bin")
+again = connect().save(request, {str(server.folders.root)!r}, force=True)
+print(page.saved.path, page.saved.bytes, again.saved.path)
+"""
+    assert kernel.run(code).split() == [f"{kernel.id}.bin", "700000", "data.bin"]
+    for name in (f"{kernel.id}.bin", "data.bin"):
+        assert (server.folders.root / name).stat().st_size == 700_000
+
+
+def test_awaiting_and_cancelling(kernel: Kernel, web: Site) -> None:
+    web_url = f"http://www.example.org/hang?awaited={kernel.id}"
+    code = f"""
+import asyncio
+try:
+    await asyncio.wait_for(web.afetch({web_url!r}), 0.5)
+except asyncio.TimeoutError:
+    print("ended")
+"""
+    assert kernel.run(code).strip() == "ended"
+    assert any(f"awaited={kernel.id}" in target for target in web.paths())
+
+
+# ------------------------------------------------------------------ proofs over HTTP
+
+
+def test_a_proof_is_answered(server: ThreadServer, kernel: Kernel) -> None:
+    who = identity(kernel)
+    answer, _ = signed(server, who)
+    assert answer.status == 200
+    assert answer.json["session"] == f"kernel:{kernel.id}"
+    assert len(answer.headers[SERVER_HEADER.lower()]) == 64
+
+
+def test_a_kernel_is_asked_for_no_xsrf_token(server: ThreadServer, kernel: Kernel) -> None:
+    body = json.dumps({"urls": ["https://example.org/"]}).encode()
+    assert signed(server, identity(kernel), route="check-url", body=body)[0].status == 200
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"off": -61},
+        {"off": 61},
+        {"signed_body": b"other"},
+        {"target": "/other"},
+        {"header": "JupyterKernel"},
+        {"header": "JupyterKernel a:1:b:c"},
+    ],
+    ids=["late", "early", "body", "target", "missing", "malformed"],
+)
+def test_a_bad_proof_is_no_proof(server: ThreadServer, raw: Kernel, changed: dict[str, object]) -> None:
+    answer, _ = signed(server, identity(raw), **changed)  # type: ignore[arg-type]
+    assert (answer.status, answer.json["code"]) == (403, "unauthorized")
+    assert SERVER_HEADER.lower() not in answer.headers
+
+
+def test_a_bad_proof_is_not_mended_by_a_token(server: ThreadServer, raw: Kernel) -> None:
+    by_cookie = server.caller()
+    by_cookie("GET", "api/status")
+    answer = by_cookie(
+        "GET", "webresearch/nowhere", headers={"Authorization": f"JupyterKernel {raw.id}:1:{'n' * 16}:{'0' * 64}"}
+    )
+    assert answer.status == 403
+
+
+def test_a_proof_is_good_once(server: ThreadServer, raw: Kernel) -> None:
+    who = identity(raw)
+    first, header = signed(server, who)
+    again, _ = signed(server, who, header=header)
+    assert (first.status, again.status) == (200, 403)
+
+
+def test_a_kernel_can_not_be_another(server: ThreadServer, raw: Kernel, session: Kernel) -> None:
+    answer, _ = signed(server, KernelIdentity(session.id, derive_key(raw.key, session.id)))
+    assert answer.status == 403
+
+
+@pytest.mark.parametrize("path", ["api/contents", "api/kernels", "api/me", "tree"])
+def test_the_proof_opens_nothing_else(server: ThreadServer, raw: Kernel, path: str) -> None:
+    who = identity(raw)
+    target = f"{server.app.base_url}{path}"
+    header = who.prove("GET", target, b"", time.time()).header
+    answer = server.caller(token=None)("GET", path, headers={"Authorization": header})
+    assert answer.status in (302, 403, 404)
+    if answer.status == 302:
+        assert "login" in answer.headers["location"]
+
+
+# ------------------------------------------------------------------ apart
+
+
+def test_kernels_share_nothing(server: ThreadServer, raw: Kernel, session: Kernel, web: Site) -> None:
+    url = f"{ARTICLE}?apart"
+    before = len(web.seen)
+    read = f"page = web.fetch({url!r}); print(page.cached_seconds is not None, page.record)"
+    first, record = raw.run(read).split()
+    again, _ = raw.run(read).split()
+    other, _ = session.run(read).split()
+    assert (first, again, other) == ("False", "True", "False")
+    assert len(web.seen) == before + 2
+    code = f"""
+try:
+    print(connect().fetch(FetchRequest({url!r}, record={record!r})))
+except web.WebResearchError as error:
+    print(error.code)
+"""
+    assert session.run(code).strip() == "not_found"
+
+    body = json.dumps({"url": "http://www.example.org/attachment", "save": True}).encode()
+    key = signed(server, identity(raw), route="fetch", body=body)[0].json["saved"]["key"]
+    assert signed(server, identity(session), "GET", f"saved/{key}")[0].status == 404
+    assert server.caller()("GET", f"webresearch/saved/{key}").status == 404
+    assert len(signed(server, identity(raw), "GET", f"saved/{key}")[0].body) == 1000
+
+
+def test_a_kernel_in_a_kernel_works_by_itself(raw: Kernel) -> None:
+    code = """
+import nbformat, nbclient, os
+notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(
+    "import os; from jupyter_webresearch.kernel.client import connect\\n"
+    "print(type(connect().client).__name__, 'JUPYTER_WEBRESEARCH_URL' in os.environ)")])
+client = nbclient.NotebookClient(notebook)
+await client.async_execute()
+print(notebook.cells[0].outputs[0].text)
+"""
+    assert raw.run(code).split() == ["LocalClient", "True"]
+
+
+# ------------------------------------------------------------------ interrupted, restarted, ended
+
+
+def test_an_interrupt_cancels(server: ThreadServer, raw: Kernel, web: Site, call: Caller) -> None:
+    engine = server.on_loop(server.extension.engine)
+    session = engine.session(f"kernel:{raw.id}")
+    running = raw.client.execute(
+        "try:\n    web.fetch('http://www.example.org/hang?interrupted')\nexcept KeyboardInterrupt: print('stopped')"
+    )
+    wait_until(lambda: any("interrupted" in target for target in web.paths()))
+    assert len(session._tasks) == 1
+    assert call("POST", f"api/kernels/{raw.id}/interrupt").status == 204
+    assert raw.finish(running).strip() == "stopped"
+    wait_until(lambda: not session._tasks)
+    assert raw.run("print(connect().client.hello()['protocol'])").strip() == "1"
+
+
+def test_a_restart_keeps_the_session(server: ThreadServer, session: Kernel, call: Caller, web: Site) -> None:
+    url = f"{ARTICLE}?restart"
+    session.run(f"web.fetch({url!r})")
+    assert call("POST", f"api/kernels/{session.id}/restart", {}).status == 200
+    session.client.wait_for_ready(timeout=60)
+    session.run(CONNECT)
+    before = len(web.seen)
+    assert session.run(f"print(web.fetch({url!r}).cached_seconds is not None)").strip() == "True"
+    assert len(web.seen) == before
+    server.on_loop(server.extension.life.sweep)
+    assert f"kernel:{session.id}" in server.on_loop(server.extension.engine).session_ids()
+
+
+def test_a_shutdown_ends_the_session(server: ThreadServer, call: Caller) -> None:
+    kernel = start_kernel(call, server.folders.runtime)
+    kernel.run(CONNECT + f"web.fetch({ARTICLE!r})")
+    engine = server.on_loop(server.extension.engine)
+    assert f"kernel:{kernel.id}" in engine.session_ids()
+    kernel.close()
+    assert call("DELETE", f"api/kernels/{kernel.id}").status == 204
+    wait_until(lambda: f"kernel:{kernel.id}" not in engine.session_ids())
+    answer, _ = signed(server, identity(kernel))
+    assert (answer.status, answer.json["message"]) == (403, "this server has no such kernel")
+
+
+def test_a_kernel_that_vanished_is_swept(server: ThreadServer) -> None:
+    engine = server.on_loop(server.extension.engine)
+    engine.session("kernel:vanished")
+    server.on_loop(lambda: server.extension.life.saw_kernel("vanished"))
+    server.on_loop(server.extension.life.sweep)
+    assert "kernel:vanished" not in engine.session_ids()
+
+
+def wait_until(reached: object, seconds: float = 20) -> None:
+    """Wait for what another process does."""
+    pause = threading.Event()
+    for _ in range(int(seconds / 0.05)):
+        if reached():  # type: ignore[operator]
+            return
+        pause.wait(0.05)
+    raise AssertionError("it did not happen")
