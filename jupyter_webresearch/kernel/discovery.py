@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ class ServerAddress:
         except ValueError:
             return None
         base = parts.path.rstrip("/") + "/"
-        if parts.query or parts.fragment or "@" in parts.netloc or not base.isascii() or not base.isprintable():
+        if parts.query or parts.fragment or "@" in parts.netloc or not re.fullmatch(r"[!-~]+", base):
             return None
         if parts.scheme == "http+unix":
             path = unquote(parts.netloc)
