@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 
@@ -10,7 +11,7 @@ import httpx
 import pytest
 
 from jupyter_webresearch.config import WebFetch, WebPolicy
-from jupyter_webresearch.errors import BadInput, Refused
+from jupyter_webresearch.errors import BadInput, Failed, Refused
 from jupyter_webresearch.net.transport import MAX_ATTEMPTS, GuardedTransport
 from jupyter_webresearch.policy.guard import Guard
 from jupyter_webresearch.policy.urls import parse_url
@@ -200,6 +201,18 @@ async def test_closing_unread_closes_the_connection() -> None:
         assert way.dialler.open_streams == 1
         await response.aclose()
         await response.aclose()
+        assert way.dialler.open_streams == 0
+
+
+@pytest.mark.parametrize("path", ["/big", "/chunks?size=1000&count=100", "/reset", "/length"])
+async def test_the_end_of_the_body_closes_the_connection(path: str) -> None:
+    async with Site() as site:
+        way = Way(site)
+        response = await way.open(path)
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        with contextlib.suppress(Failed):
+            async for _ in response.stream:
+                assert way.dialler.open_streams == 1
         assert way.dialler.open_streams == 0
 
 

@@ -148,6 +148,15 @@ def test_punctuation_in_a_host(character: str) -> None:
     assert code(f"http://{character}example.com/") == "invalid_url"
 
 
+@pytest.mark.parametrize(
+    "template", ["{}http://a.de/", "http:{}/a.de/", "http://a.de{}", "http://a.de/x{}", "http://a.de/?x{}"]
+)
+def test_backslashes_anywhere(template: str) -> None:
+    assert code(template.format("\\")) == "invalid_url"
+    assert code(template.format("#\\@127.0.0.1")) == "invalid_url"
+    assert parse_url("http://a.de/?x%5C").target == "/?x%5C"
+
+
 SECOND_SPELLINGS = """
     ｅxample.com exam\u00adple.com exam\u200bple.com ex\u200dample.com example。com example．com ①.com ⓔxample.com ﬁ.com
     ℀.com ex\u0301.\u202ecom \u202eexample.com a\u2060b.com xn--a.com xn--.com xn--example-.com xn--80ak6aa92e-.com
