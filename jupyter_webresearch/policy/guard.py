@@ -171,8 +171,15 @@ class Guard:
             return
         if any(contains(self._blocked_networks, address) for address in bad if url.address is not None):
             raise Refused("blocked_address", f"{url.host} is blocked by a setting", setting=_EXTRA_BLOCKED)
-        ranges = {row.cidr if (row := blocked_range(address)) else "" for address in bad}
+        ranges = {self._liftable_range(address) for address in bad}
         raise _not_public(url, ranges.pop() if len(ranges) == 1 else None)
+
+    def _liftable_range(self, address: IPAddress) -> str:
+        """Return the range that allowing would open to the address; empty when something else forbids it too."""
+        row = blocked_range(address)
+        if row is None or is_metadata(address) or contains((*self._private, *self._blocked_networks), address):
+            return ""
+        return row.cidr
 
     def _is_allowed(self, address: IPAddress, own: frozenset[IPAddress]) -> bool:
         carried = self._carried(address)
@@ -206,7 +213,7 @@ def _not_public(url: CheckedURL, cidr: str | None) -> Refused:
     if cidr in _EXPLAINED:
         return Refused(
             "blocked_address",
-            f"{url.host} is not a public address but {_EXPLAINED[cidr]} ({cidr}); if that is right, "
+            f"{url.host} is not public: it lies in {cidr}, {_EXPLAINED[cidr]}; if that is right, "
             f"--{_ALLOW_PRIVATE}=['{cidr}'] allows it",
         )
     what = "is not a public address" if url.address is not None else "does not resolve to public addresses only"

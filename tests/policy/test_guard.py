@@ -300,6 +300,12 @@ def test_ranges_of_vpns_are_named_with_their_remedy(cidr: str) -> None:
     assert allowed(judge, "http://example.com/", inside)
 
 
+def test_no_remedy_is_named_that_would_not_help() -> None:
+    for judge, text in ((guard(), "100.100.100.200"), (guard(extra_blocked=["198.18.0.0/16"]), "198.18.0.9")):
+        assert "allow_private_networks" not in refusal(judge, literal(text)).message
+        assert "allow_private_networks" not in refusal(judge, "http://example.com/", text).message
+
+
 HIDDEN = (
     *(["10.0.0.1"], ["127.0.0.1"], ["169.254.169.254"], ["::1"], [OWN], ["1.1.1.1"], ["fe80::1%2"], ["junk"]),
     *(["100.64.0.1", "10.0.0.1"], [PUBLIC, "10.0.0.1"]),
