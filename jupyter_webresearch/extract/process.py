@@ -76,7 +76,7 @@ def worker_command() -> tuple[str, ...]:
     return (sys.executable, "-I", "-X", "utf8", "-c", _BOOT)
 
 
-def _import_paths() -> list[str]:
+def import_paths() -> list[str]:
     """Return where our packages come from: isolated mode looks at neither PYTHONPATH nor a user's own packages.
 
     They are added behind the interpreter's own folders and shadow nothing there.
@@ -126,7 +126,7 @@ class WorkerProcess:
             "parent": os.getpid(),
             "address_space": address_space,
             "cpu_seconds": cpu_seconds,
-            "paths": _import_paths(),
+            "paths": import_paths(),
         }
         self.pages = 0
         self._parsing = parsing
