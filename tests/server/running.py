@@ -264,6 +264,8 @@ class ServerProcess:
         Executable in this environment.
     environ
         Added to the environment.
+    prepare
+        Called with the folders before the start.
     """
 
     def __init__(
@@ -272,8 +274,11 @@ class ServerProcess:
         *arguments: str,
         command: Sequence[str] = ("jupyter-server",),
         environ: Mapping[str, str] | None = None,
+        prepare: Callable[[JupyterFolders], None] | None = None,
     ) -> None:
         self.folders = JupyterFolders(folder)
+        if prepare is not None:
+            prepare(self.folders)
         self._log = folder / "server.log"
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "JPY"))}
         executable = str(Path(sys.executable).parent / command[0])
