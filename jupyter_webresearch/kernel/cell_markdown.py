@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from jupyter_webresearch.extract.escape import fence_for
 from jupyter_webresearch.extract.sanitise import clean
 from jupyter_webresearch.kernel.blocks import closes, fence_opened_by
-from jupyter_webresearch.kernel.inert import guard_inline, language_word
+from jupyter_webresearch.kernel.heading import heading
+from jupyter_webresearch.kernel.inert import entities, guard_inline, language_word
 
 __all__ = ["as_cell", "as_fence"]
 
 TOP = 4  # the level that a page's highest heading gets: a notebook's own are rarely below 3
-# JupyterLab lists headings of outputs in its table of contents unless their element has this class. Written as HTML, a
-# heading also gets no id: the id would be the page's choice.
-_HEADING = '<h{0} class="jp-toc-ignore">'
-_BOX = '<div style="overflow-x: auto">'
+_TABLE_BOX = '<div style="overflow-x: auto">'
+_CODE_BOX = '<div style="margin-bottom: 1em">'  # JupyterLab leaves no space below code
+_END = "</div>"
 _HEADING_LINE = re.compile(r"([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*)(#{1,6})[ \t]+(.*)$")
 
 
@@ -28,48 +29,57 @@ def as_cell(markdown: str) -> str:
         In the dialect of :mod:`jupyter_webresearch.extract.markdown`, cut anywhere.
     """
     lines = clean(markdown)[0].split("\n")
-    shift = TOP - min((level for level in _levels(lines)), default=TOP)
+    shift = TOP - min(_levels(lines), default=TOP)
     out: list[str] = []
     run: list[str] = []  # lines that are guarded together, since spans may go over line ends
     table = False
-    fence = before = ""
 
     def flush() -> None:
         if run:
             out.append(guard_inline("\n".join(run)))
             run.clear()
 
-    for line in lines:
-        if fence:
-            out.append(line)
-            if closes(line, fence):
-                fence = ""
-            continue
+    rest = iter(lines)
+    for line in rest:
         is_row = line.startswith("|")
         if is_row != table:
             flush()
-            out.append(f"{_BOX}\n" if is_row else f"\n{CLOSE_BOX}\n")
+            out.extend([_TABLE_BOX, ""] if is_row else ["", _END, ""])
             table = is_row
         opened = fence_opened_by(line)
-        heading = None if opened or is_row else _HEADING_LINE.match(line)
+        found = None if opened or is_row else _HEADING_LINE.match(line)
         if opened:
             flush()
             before, fence, info = opened
-            out.append(f"{before}{fence}{language_word(info)}")
-        elif heading:
+            code = list(takewhile(lambda line, fence=fence: not closes(line, fence), rest))  # type: ignore[misc]
+            out.extend(_nested_code(before, code) if before else _code(info, code))
+        elif found:
             flush()
-            out.extend(_heading(heading[1], len(heading[2]) + shift, heading[3]))
+            level = min(6, max(TOP, len(found[2]) + shift))
+            out.extend([found[1] + heading(found[3], level), _continued(found[1])])
         else:
             run.append(line)
     flush()
-    if fence:  # the text was cut inside
-        out.append(re.sub(r"[^ \t>]", " ", before) + fence)
     if table:
-        out.append(f"\n{CLOSE_BOX}")
+        out.extend(["", _END])
     return "\n".join(out)
 
 
-CLOSE_BOX = "</div>"
+def _code(info: str, lines: list[str]) -> list[str]:
+    return [_CODE_BOX, "", as_fence("\n".join(lines), info), "", _END, ""]
+
+
+def _nested_code(before: str, lines: list[str]) -> list[str]:
+    """Return code inside of quotes and lists as HTML: whether it is a fence there, parsers don't agree."""
+    prefix = _continued(before)
+    code = [entities(re.sub(rf"^[ \t>]{{0,{len(before)}}}", "", line)) for line in lines]
+    first, *others = code or [""]
+    return [f"{before}<pre><code>{first}", *(prefix + line for line in others), f"{prefix}</code></pre>", prefix]
+
+
+def _continued(before: str) -> str:
+    """Return what stands before the lines that follow the first of a list item or quote."""
+    return re.sub(r"[^ \t>]", " ", before)
 
 
 def _levels(lines: list[str]) -> list[int]:
@@ -83,12 +93,6 @@ def _levels(lines: list[str]) -> list[int]:
         elif match := _HEADING_LINE.match(line):
             levels.append(len(match[2]))
     return levels
-
-
-def _heading(before: str, level: int, text: str) -> list[str]:
-    level = min(6, max(TOP, level))
-    after = re.sub(r"[^ \t>]", " ", before)  # the quote or list item goes on in the lines that follow
-    return [f"{before}{_HEADING.format(level)}", after, after + guard_inline(text), after, f"{after}</h{level}>", after]
 
 
 def as_fence(text: str, language: str) -> str:

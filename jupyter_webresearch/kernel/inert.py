@@ -2,17 +2,18 @@
 
 JupyterLab runs scripts that stand in trusted Markdown output, lets MathJax read whatever looks like a formula, follows
 ``javascript:`` links, and draws fenced code whose language is ``mermaid``. Extraction writes Markdown in which a page's
-text can be none of these. This module holds for any text, whoever wrote it: what is not plainly harmless is escaped
-once more.
+text can be none of these. This module holds for any text, whoever wrote it and wherever it was cut: what is not plainly
+harmless is written as something that is. Nothing is passed through as code: what one parser takes for code another
+takes for text.
 """
 
 from __future__ import annotations
 
 import re
 
-from jupyter_webresearch.extract.escape import escape_text, link_destination
+from jupyter_webresearch.extract.escape import escape_block_start, escape_text, link_destination
 
-__all__ = ["CLOSE", "OPEN", "guard_inline", "language_word", "link", "literal"]
+__all__ = ["CLOSE", "DESTINATION", "OPEN", "entities", "formula", "guard_inline", "language_word", "link", "literal"]
 
 # MathJax 3 and 2 leave alone what is inside the first class and read formulas only inside the second.
 OPEN = '<div class="mathjax_ignore tex2jax_ignore">'
@@ -25,13 +26,14 @@ _TOKEN = re.compile(
     | `+                                # a code span begins
     | \$\$? | <                         # a formula, a tag
     | !(?=\[)                           # an image
-    | \[\^([\w-]{1,40})\](:?)           # a footnote, or its mark
-    | (?m:^[ \t>]*\[(?=[^\]\n]*\]:))    # a reference definition
+    | \[\^([\w-]{1,40})\]:?             # a footnote, or its mark
+    | \]:                               # a reference definition
     | \]\(                              # a link's destination
     """,
     re.VERBOSE,
 )
-_DESTINATION = re.compile(r"<?((?:https?://|mailto:)[^\s()<>\"'`\\]*)>?\)", re.IGNORECASE)
+# The rest of a link: an absolute URL that nothing can break out of.
+DESTINATION = re.compile(r"<?((?:https?://|mailto:)[^\s()<>\"'`\\|]*)>?\)", re.IGNORECASE)
 # Macros of MathJax's html, require and bbox packages, and whatever defines others: with them a formula is a link, a
 # style or a class.
 _MACRO = re.compile(
@@ -41,8 +43,10 @@ _MACRO = re.compile(
     re.IGNORECASE,
 )
 # Escapes that do not hold in JupyterLab. Its parser (marked) takes the backslashes from brackets in a link's text and
-# reads that text again, so that [\[x\](javascript:...)](https://...) holds a script; and two before a "(" begin a formula.
+# reads that text again, so that [\[x\](javascript:...)](https://...) holds a script. Two before "(" begin a formula.
 _ENTITY = {"\\": "&#92;", "[": "&#91;", "]": "&#93;"}
+_SPECIAL = re.compile(r"""[<>&"'`|$\\\[\]*_~!#{}:@^]|(?<=www)\.|^[-+=]|^\d+(?=[.)])""", re.IGNORECASE | re.MULTILINE)
+_TELLING = re.compile(r"[<>&`|$\\\[\]!]")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9+#._-]{0,29}")
 _DRAWN = frozenset({"mermaid", "math", "geojson", "topojson", "stl", "vega", "vega-lite"})
 
@@ -53,9 +57,14 @@ def language_word(info: str) -> str:
     return info if match and info.lower() not in _DRAWN else ""
 
 
+def entities(text: str) -> str:
+    """Return a text as HTML that is also the same text when it is read as Markdown, in a table or not."""
+    return _SPECIAL.sub(lambda match: "".join(f"&#{ord(c)};" for c in match.group()), text)
+
+
 def literal(text: str) -> str:
     """Return Markdown that shows the characters of a text and nothing else."""
-    return guard_inline(escape_text(text))
+    return guard_inline(escape_block_start(escape_text(text)))
 
 
 def link(text: str, url: str) -> str:
@@ -86,34 +95,54 @@ def _replaced(markdown: str, match: re.Match[str]) -> tuple[str, int]:
     if mark[0] == "\\":
         return _ENTITY.get(mark[1], mark), end
     if mark[0] == "`":
-        close = re.compile(rf"(?<!`){mark}(?!`)").search(markdown, end)
-        paragraph = markdown.find("\n\n", end)
-        if close is None or 0 <= paragraph < close.start():
-            return "\\`" * len(mark), end
-        return markdown[match.start() : close.end()].replace("\n", " "), close.end()
+        return _code(markdown, match)
     if mark[0] == "$":
         return _formula(markdown, match)
     if mark == "<":
         return "&lt;", end
     if mark == "!":
         return "\\!", end
+    if mark == "]:":
+        return "&#93;:", end
     if mark == "](":
-        destination = _DESTINATION.match(markdown, end)
+        destination = DESTINATION.match(markdown, end)
         if destination is None:
-            return "\\](", end
+            return "&#93;(", end
         # JupyterLab takes formulas out of the source and puts them back, unescaped, where the placeholder has come to
         # stand: two dollar signs in two links would carry the text between them into an attribute.
         return f"]({destination[1].replace('$', '%24')})", destination.end()
-    if match[1] is not None:
-        return f"<sup>{match[1]}</sup>", end
-    return mark[:-1] + "\\[", end  # a reference definition
+    return f"<sup>{match[1]}</sup>", end
+
+
+def _code(markdown: str, match: re.Match[str]) -> tuple[str, int]:
+    ticks, end = match.group(), match.end()
+    close = re.compile(rf"(?<!`){ticks}(?!`)").search(markdown, end)
+    paragraph = markdown.find("\n\n", end)
+    if close is None or 0 <= paragraph < close.start():
+        return "&#96;" * len(ticks), end
+    code = markdown[end : close.start()].replace("\n", " ")
+    if _TELLING.search(code) is None:
+        return f"{ticks}{code}{ticks}", close.end()
+    return f"<code>{entities(code.strip())}</code>", close.end()
 
 
 def _formula(markdown: str, match: re.Match[str]) -> tuple[str, int]:
     mark = match.group()
     close = markdown.find(mark, match.end())
-    tex = markdown[match.end() : close]
-    harmless = close > 0 and "\n\n" not in tex and "$" not in tex and not _MACRO.search(tex) and "@@" not in tex
-    if not tex.strip() or not harmless:
-        return "\\$" * len(mark), match.end()
-    return _FORMULA.format(f"{mark}{tex}{mark}"), close + len(mark)
+    written = formula(markdown[match.end() : close], mark) if close > 0 else ""
+    return (written, close + len(mark)) if written else ("\\$" * len(mark), match.end())
+
+
+def formula(tex: str, mark: str) -> str:
+    """Return a formula marked for MathJax, or nothing when it is none or is more than one.
+
+    Parameters
+    ----------
+    tex
+        What stands between the marks.
+    mark
+        ``$`` or ``$$``.
+    """
+    if not tex.strip() or "\n\n" in tex or "$" in tex or "@@" in tex or "`" in tex or _MACRO.search(tex):
+        return ""
+    return _FORMULA.format(mark + tex.replace("<", "\\lt ").replace("](", "]{}(").replace("]:", "]{}:") + mark)

@@ -64,9 +64,9 @@ class Outcomes(list["Page | WebResearchError"]):
         return f"{len(self) - failed} of {len(self)} pages read" + (f", {failed} not" if failed else "")
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        lines = ["| | | |", "| --- | --- | --- |"]
+        lines = ["| | status | page |", "| --- | --- | --- |"]
         for number, state, text, url in self._rows():
-            shown = link(text or url, url) if state.isdigit() else f"{literal(url)}: {literal(text)}"
+            shown = link(text or url, url) if state.isdigit() else literal(text if url in text else f"{url}: {text}")
             lines.append(f"| {number} | {literal(state)} | {shown} |")
         table = "\n".join(lines)
         return {

@@ -1,12 +1,14 @@
 """Pages that try to come alive in a notebook.
 
-``CANARY`` in a payload is a server that must never be asked anything; ``HIT`` is script that leaves a mark in the window.
+``CANARY`` in a payload is a server that must never be asked anything; ``HIT`` is script that leaves a mark in the
+window.
 """
 
 from __future__ import annotations
 
 import html
 import json
+import random
 
 HIT = "window.__ran=(window.__ran||[]).concat('{n}')"
 
@@ -145,6 +147,24 @@ def armed(payloads: list[str], canary: str, group: str) -> list[str]:
 FILLER = "The harbour office keeps a table of the tides, and every morning somebody reads it out aloud. "
 
 
+PIECES = [
+    "`", "``", "```", "~~~", "\n", "\n\n", "    ", "> ", "- ", "1. ", "| ", "|---|---|", "$", "$$", "\\", "\\(", "\\)",
+    "[", "]", "](", "]:", ")", "![", "<", ">", "&lt;", "&", "# ", "===", "---", "*", "**", "_", "~~", "@@0@@", "{", "}",
+    "javascript:HIT", "https://www.example.org/", "<img src=x onerror=HIT>", '"', "word", " ", "x", "[^1]", "[^1]: ",
+    "\\[", "\\]", "</div>", "<div>", "<!--", "-->", "<code>", "</code></pre>", "mermaid", "\\begin{align}", "\\href{",
+    "www.example.org", "a@example.org", "\\`", "\\$", "\t",
+]  # fmt: skip
+
+
+def mixtures(count: int, seed: int) -> list[str]:
+    """Return random texts of pieces that mean something to a Markdown parser, to MathJax or to HTML."""
+    chance = random.Random(seed)
+    return [
+        "".join(chance.choices(PIECES, k=chance.randint(5, 60))).replace("HIT", HIT.format(n=f"mixture-{number}"))
+        for number in range(count)
+    ]
+
+
 def page(body: str, title: str = "A page that tries things") -> str:
     """Return an HTML page with enough of an article around a body."""
     return (
@@ -183,7 +203,7 @@ def pages(canary: str) -> dict[str, tuple[str, str]]:
             for name in ("mermaid", '"><img src=x onerror=1>', "vega-lite", "math", "python")
         ),
         "/hostile/tables": "<table><caption>Cells</caption><tr><th>one</th><th>two</th></tr>"
-        + "".join(f"<tr><td>{t}</td><td>{t}</td></tr>" for t in escaped)
+        + "".join(f"<tr><td>{t}</td><td><code>x | {t} | y</code></td></tr>" for t in escaped)
         + "</table>",
         "/hostile/links": anchors + f"<p>{in_one_line}</p>",
         "/hostile/texts-of-links": "".join(f'<p><a href="https://www.example.org/">{t}</a></p>' for t in escaped),

@@ -34,6 +34,10 @@ class Lab:
         (config / "jupyter_webresearch_config.py").write_text(
             f"c.WebPolicy.allow_private_networks = ['127.0.0.0/8']\nc.WebPolicy.allowed_ports = [80, 443, *{ports}]\n"
         )
+        # JupyterLab asks in a corner whether it may fetch news; that would stand in the pictures.
+        asked = folder / "settings/@jupyterlab/apputils-extension/notification.jupyterlab-settings"
+        asked.parent.mkdir(parents=True)
+        asked.write_text('{"fetchNews": "false", "checkForUpdates": false}')
         self.notebooks = folder / "notebooks"
         self.notebooks.mkdir()
 
@@ -71,9 +75,9 @@ class Lab:
         command = [
             sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
             "--ServerApp.port=0", f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={self.notebooks}",
-            "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None", "--LabApp.check_for_updates_class="
-            "jupyterlab.NeverCheckForUpdate",
-            f"--LabApp.user_settings_dir={self.folder / 'settings'}", f"--LabApp.workspaces_dir={self.folder / 'spaces'}",
+            "--LabApp.expose_app_in_browser=True",
+            f"--LabApp.user_settings_dir={self.folder / 'settings'}",
+            f"--LabApp.workspaces_dir={self.folder / 'spaces'}",
         ]  # fmt: skip
         self._process = subprocess.Popen(
             command,
