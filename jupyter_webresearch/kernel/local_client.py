@@ -62,7 +62,7 @@ class LocalClient(Client):
 
                 runtime_dir = Path(jupyter_runtime_dir())
                 self._engine = Engine(self._settings, own_ports=lambda: jupyter_ports(runtime_dir))
-                atexit.register(self.close)
+                _before_exit(self.close)
             return self._engine
 
     def fetch(
@@ -151,7 +151,6 @@ class LocalClient(Client):
             engine, self._engine = self._engine, None
         if engine is None or not self._owns_engine:
             return
-        atexit.unregister(self.close)
         if self.session_id.startswith(f"local:{os.getpid()}-"):  # a forked child has no engine thread to end
             engine.close()
 
@@ -174,6 +173,15 @@ class LocalClient(Client):
             raise Failed("cancelled", "the operation was interrupted") from None
         finally:
             future.cancel()
+
+
+def _before_exit(function: Callable[[], None]) -> None:
+    """Have a function called when the interpreter ends, while threads can still be started.
+
+    What ``atexit`` holds runs only after ``concurrent.futures`` has closed; the engine needs threads to delete files
+    and end workers. The executors themselves use the same hook of :mod:`threading`, which has no public name.
+    """
+    getattr(threading, "_register_atexit", atexit.register)(function)
 
 
 def _events(happened: queue.SimpleQueue[tuple[Any, ...] | None]) -> Iterator[tuple[Any, ...]]:

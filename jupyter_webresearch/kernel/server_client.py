@@ -72,8 +72,8 @@ class ServerClient(Client):
         body = json.dumps(request_json(request)).encode()
         with self._talk(cancellation) as (connection, hello):
             timeout = hello["save_timeout" if request.save else "timeout"] + GRACE
-            response = connection.request("POST", "fetch", body, _json_headers(), timeout=timeout)
-            page = self._page(response, on_phase, request)
+            response = _ask(connection, "POST", "fetch", body, _json_headers(), timeout=timeout)
+            page = self._last_page(response, on_phase, request)
         return self.attach(page, request)
 
     def fetch_many(
@@ -87,22 +87,21 @@ class ServerClient(Client):
         body = json.dumps({"requests": [request_json(request) for request in requests]}).encode()
         outcomes: dict[int, Page | WebResearchError] = {}
         with self._talk(cancellation) as (connection, hello):
-            response = connection.request("POST", "batch", body, _json_headers(), timeout=hello["timeout"] + GRACE)
+            response = _ask(connection, "POST", "batch", body, _json_headers(), timeout=hello["timeout"] + GRACE)
             for line in _lines(response):
                 index = line.get("index")
                 if index is None:
                     if "error" in line:
-                        raise WebResearchError.from_json(line["error"])
+                        raise _error(line)
                     break
                 if "phase" in line:
                     on_event(index, line["phase"])
                 elif "error" in line:
-                    error = WebResearchError.from_json(line["error"])
-                    outcomes[index] = self.attach_error(error, requests[index])
+                    outcomes[index] = self.attach_error(_error(line), requests[index])
                 else:
-                    outcomes[index] = self.attach(Page.from_json(line["result"]), requests[index])
+                    outcomes[index] = self.attach(_page(line), requests[index])
         if len(outcomes) != len(requests):
-            raise _broken()
+            raise Failed("unreachable", "the Jupyter server broke off the answer; try again")
         return [outcomes[index] for index in range(len(requests))]
 
     def extract(
@@ -119,16 +118,17 @@ class ServerClient(Client):
         headers = {"Content-Type": "application/octet-stream", "Accept": NDJSON}
         with self._talk(cancellation) as (connection, hello):
             route = f"extract?{urlencode(query)}"
-            response = connection.request("POST", route, data, headers, timeout=hello["timeout"] + GRACE)
-            return self._page(response, on_phase, FetchRequest(url))
+            response = _ask(connection, "POST", route, data, headers, timeout=hello["timeout"] + GRACE)
+            return self._last_page(response, on_phase, FetchRequest(url))
 
     def check_urls(self, urls: Sequence[str]) -> list[Verdict]:
         """Return verdicts; see :meth:`Client.check_urls`."""
         body = json.dumps({"urls": list(urls)}).encode()
         with self._talk(None) as (connection, hello):
-            response = connection.request("POST", "check-url", body, _json_headers(), timeout=hello["timeout"])
+            response = _ask(connection, "POST", "check-url", body, _json_headers(), timeout=hello["timeout"])
             answer = _answer(response)
-        return [Verdict(**verdict) for verdict in answer["verdicts"]]
+        with _understanding():
+            return [Verdict(**verdict) for verdict in answer["verdicts"]]
 
     def save(
         self,
@@ -148,10 +148,10 @@ class ServerClient(Client):
                 return page
             saved = page.saved
             with self._talk(cancellation) as (connection, hello):
-                response = connection.request("GET", f"saved/{saved.key}", timeout=hello["timeout"])
+                response = _ask(connection, "GET", f"saved/{saved.key}", timeout=hello["timeout"])
                 if response.status != 200:
                     _answer(response)
-                saved = target.write(saved, iter(lambda: response.read(CHUNK), b""))
+                saved = target.write(saved, _chunks(response))
         return replace(page, saved=saved)
 
     def close(self) -> None:
@@ -164,22 +164,18 @@ class ServerClient(Client):
     def _talk(self, cancellation: Cancellation | None) -> Iterator[tuple[ProvenConnection, dict[str, Any]]]:
         """Open a proven connection for one exchange; whatever ends the block closes it."""
         with self._connection() as connection, (cancellation or Cancellation()).stopping_with(connection.abort):
-            hello = connection.open()
-            try:
-                yield connection, hello
-            except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
-                raise _broken() from error
+            yield connection, connection.open()
 
-    def _page(self, response: http.client.HTTPResponse, on_phase: OnPhase, request: FetchRequest) -> Page:
+    def _last_page(self, response: http.client.HTTPResponse, on_phase: OnPhase, request: FetchRequest) -> Page:
         """Read phases and the result off an NDJSON answer."""
         for line in _lines(response):
             if "phase" in line:
                 on_phase(line["phase"])
             elif "error" in line:
-                raise self.attach_error(WebResearchError.from_json(line["error"]), request)
+                raise self.attach_error(_error(line), request)
             else:
-                return Page.from_json(line["result"])
-        raise _broken()
+                return _page(line)
+        raise Failed("unreachable", "the Jupyter server broke off the answer; try again")
 
 
 def request_json(request: FetchRequest) -> dict[str, Any]:
@@ -201,21 +197,67 @@ def _json_headers() -> dict[str, str]:
     return {"Content-Type": "application/json", "Accept": f"{NDJSON}, application/json"}
 
 
+@contextmanager
+def _understanding() -> Iterator[None]:
+    """Turn a connection that breaks, and an answer that is not what it should be, into one error.
+
+    Only what the server sends is read inside, never a caller's function called: its errors are its own.
+    """
+    try:
+        yield
+    except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise Failed("unreachable", "the Jupyter server broke off the answer; try again") from error
+
+
+def _ask(
+    connection: ProvenConnection,
+    method: str,
+    route: str,
+    body: bytes = b"",
+    headers: dict[str, str] | None = None,
+    *,
+    timeout: float,
+) -> http.client.HTTPResponse:
+    with _understanding():
+        return connection.request(method, route, body, headers, timeout=timeout)
+
+
 def _lines(response: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
-    """Yield the objects of an NDJSON answer; an answer that is an error raises it."""
+    """Yield the objects of an NDJSON answer to its end; an answer that is an error raises it."""
     if response.status != 200:
         _answer(response)
-    for line in response:
-        yield json.loads(line)
+    while True:
+        with _understanding():
+            text = response.readline()
+            line = dict(json.loads(text)) if text else None
+        if line is None:
+            return
+        yield line
 
 
 def _answer(response: http.client.HTTPResponse) -> dict[str, Any]:
     """Return a JSON answer, or raise the error that it is."""
-    body = json.loads(response.read())
+    with _understanding():
+        body = dict(json.loads(response.read()))
     if response.status != 200:
-        raise WebResearchError.from_json(body)
-    return dict(body)
+        raise _error({"error": body})
+    return body
 
 
-def _broken() -> Failed:
-    return Failed("unreachable", "the Jupyter server broke off the answer; try again")
+def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    while True:
+        with _understanding():
+            chunk = response.read(CHUNK)
+        if not chunk:
+            return
+        yield chunk
+
+
+def _page(line: dict[str, Any]) -> Page:
+    with _understanding():
+        return Page.from_json(line["result"])
+
+
+def _error(line: dict[str, Any]) -> WebResearchError:
+    with _understanding():
+        return WebResearchError.from_json(line["error"])
