@@ -12,6 +12,7 @@ from jupyter_webresearch.extract.escape import escape_block_start, escape_text
 from jupyter_webresearch.extract.leaves import collect
 from jupyter_webresearch.extract.limits import Limits, bound_source
 from jupyter_webresearch.extract.markdown import Renderer
+from jupyter_webresearch.extract.metadata import read_metadata
 from jupyter_webresearch.extract.select import drop_chrome, prune, select
 from jupyter_webresearch.extract.standardise import standardise
 from jupyter_webresearch.extract.tables import CellBudget
@@ -70,7 +71,9 @@ def extract_document(
 
 def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits) -> Extraction:
     resolve = urls.LinkResolver(urls.base_of(page.root, url))
+    elements = sum(1 for _ in page.root.iter())
     standardise(page)
+    metadata = read_metadata(page, resolve, url, elements)
     leaves = collect(page)
     total = sum(len(leaf.words) for leaf in leaves.all)
     extractor = "page"
@@ -83,8 +86,11 @@ def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits) -> E
     kept = sum(len(leaf.words) for leaf in leaves.all if leaf.keep)
     prune(leaves)
     budget = CellBudget(bounds.max_cells)
-    renderer = Renderer(page, resolve, budget)
+    renderer = Renderer(page, resolve, budget, metadata.titles)
     markdown = renderer.render()
+    if _WORD.search(markdown) is None:
+        renderer = Renderer(page, resolve, CellBudget(bounds.max_cells))
+        markdown = renderer.render()
     if _WORD.search(markdown) is None:
         markdown = ""
     notes: tuple[str, ...] = ()
@@ -93,6 +99,8 @@ def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits) -> E
     return Extraction(
         "html",
         markdown,
+        title=metadata.title,
+        metadata=metadata.values,
         links=tuple(renderer.links),
         tables=tuple(renderer.tables),
         extractor=extractor,

@@ -19,7 +19,7 @@ __all__ = ["Renderer"]
 
 UNSEEN = frozenset({
     "script", "style", "template", "noscript", "head", "svg", "iframe", "object", "embed", "canvas", "select",
-    "option", "input", "textarea", "audio", "video", "link", "meta", "button", "datalist", "map", "param", "source",
+    "option", "input", "textarea", "audio", "video", "link", "meta", "datalist", "map", "param", "source",
     "track", "title", "math",
 })  # fmt: skip
 """Elements without text for readers."""
@@ -28,6 +28,9 @@ _MAX_INDENT = 8  # lists and quotes nested deeper are written flat, or indentati
 _SPACE = re.compile(r"[^\S\n]*\n[^\S\n]*|[^\S\n]+")
 _WHITE = re.compile(r"\s+")
 _LIST_START = re.compile(r"(?:- |\d+\. )")
+_CAPTIONED = frozenset({"figure", "a", "li", "td", "article", "section"})
+_MAX_ALT = 200
+_FILE_NAME = re.compile(r"(?i)\S+\.(?:jpe?g|png|gif|webp|avif|svg)|(?:img|dsc|image|photo|screenshot)[\W_]*\d*")
 _SPAN_COPIES = 1_000_000  # characters that spanned cells may repeat on one page
 
 
@@ -42,8 +45,8 @@ class Renderer:
         Makes links absolute.
     budget
         The cells that the page may fill.
-    title
-        The page's title: a heading that repeats it is left out.
+    titles
+        Forms of the page's title: a heading of the first level that repeats one is left out.
 
     Attributes
     ----------
@@ -51,13 +54,13 @@ class Renderer:
         What was rendered, in order.
     """
 
-    def __init__(self, page: PageTree, resolve: LinkResolver, budget: CellBudget, title: str = "") -> None:
+    def __init__(self, page: PageTree, resolve: LinkResolver, budget: CellBudget, titles: tuple[str, ...] = ()) -> None:
         self.page = page
         self.resolve = resolve
         self.budget = budget
         self.links: list[Link] = []
         self.tables: list[Table] = []
-        self._title = _plain(title)
+        self._titles = {_plain(title) for title in titles}
         self._mixed = _inline_with_blocks(page.body)
         self._unwritten = set(page.notes)
         self._indent = 0
@@ -65,6 +68,7 @@ class Renderer:
         self._link: str | None = None  # of an <a> around blocks: the first text inside takes it
         self._notes: list[tuple[str, str]] = []
         self._copies = 0
+        self._images: set[str] = set()
         self._hidden = 0
 
     def render(self) -> str:
@@ -143,12 +147,16 @@ class Renderer:
     def _heading(self, element: etree._Element, level: int) -> list[str]:
         text = self._line(element).strip("#").strip()
         text = re.sub(r"^\*\*([^*]+)\*\*$", r"\1", text)
-        if not text or (level == 1 and self._title and _plain(element_text(element)) == self._title):
+        if not text or (level == 1 and self._repeats_title(element)):
             return []
         if self._link:
             text = self._linked(text, self._link)
             self._link = None
         return [f"{'#' * level} {text}"]
+
+    def _repeats_title(self, element: etree._Element) -> bool:
+        text = _plain(element_text(element))
+        return any(text == title or (len(text) > 15 and title.startswith(text)) for title in self._titles)
 
     def _line(self, element: etree._Element) -> str:
         """Return everything inside an element as one line."""
@@ -307,12 +315,28 @@ class Renderer:
         return f"[{text}]({url})"
 
     def _image(self, element: etree._Element, run: list[str]) -> None:
+        """Write an image as a link, once; one without a description only where it is a figure of the text."""
         url = self.resolve(element.get("src"))
-        alt = one_line(element.get("alt") or "")
-        if url is None or url.startswith("mailto:"):
+        if url is None or url.startswith("mailto:") or url in self._images:
             return
+        alt = one_line(element.get("alt") or "", _MAX_ALT)
+        if _FILE_NAME.fullmatch(alt) or _plain(alt) in self._titles or _is_said(alt, element):
+            alt = ""
+        if not alt and (self._in_link or not _is_figure(element)):
+            return
+        self._images.add(url)
         text = "image: " + escape_text(alt) if alt else "image"
-        run.append(text if self._in_link else f"[{text}]({url})")
+        run.append(text if self._in_link or self._link else f"[{text}]({url})")
+
+
+def _is_said(alt: str, image: etree._Element) -> bool:
+    """Return whether the caption, link or list item around an image says the same as its description."""
+    around = next((node for node in image.iterancestors() if node.tag in _CAPTIONED), None)
+    return around is not None and _plain(alt) in _plain(element_text(around)[:2000])
+
+
+def _is_figure(image: etree._Element) -> bool:
+    return any(node.tag == "figure" for node in image.iterancestors())
 
 
 def _indented(text: str, width: int) -> str:

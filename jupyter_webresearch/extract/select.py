@@ -20,6 +20,7 @@ from jupyter_webresearch.extract.tree import PageTree
 __all__ = ["Selection", "drop_chrome", "prune", "select"]
 
 _COVERED = 0.5  # share of a leaf's words that must have been chosen
+_CHROME_AT_MOST = 0.3  # share of the page's words that must remain without navigation and footer
 _FOUND = 0.5  # share of the chosen text that must have been found in the page
 
 
@@ -55,10 +56,11 @@ def select(page: PageTree, leaves: Leaves, url: str) -> Selection:
 
 
 def drop_chrome(leaves: Leaves) -> None:
-    """Mark every leaf of the page with ``keep`` but those in navigation and footer, unless that is all there is."""
+    """Mark every leaf of the page with ``keep`` but navigation and footer, unless those hold most of it."""
     for leaf in leaves.all:
         leaf.keep = not any(node.tag in ("nav", "footer") for node in (leaf.block, *leaf.block.iterancestors()))
-    if not any(leaf.keep and leaf.words for leaf in leaves.all):
+    kept = sum(len(leaf.words) for leaf in leaves.all if leaf.keep)
+    if kept < _CHROME_AT_MOST * sum(len(leaf.words) for leaf in leaves.all):
         for leaf in leaves.all:
             leaf.keep = True
 

@@ -19,7 +19,10 @@ _HIDDEN_STYLE = re.compile(
     re.IGNORECASE,
 )
 _HIDDEN = finder("//*[@hidden or @style or self::dialog or self::template]")
-_NEVER_SEEN = finder("//style|//template|//noscript|//script[not(@type='application/ld+json')]")
+_NEVER_SEEN = finder("//style|//script[not(@type='application/ld+json')]")
+_NOSCRIPT = finder("//noscript")
+_CONTAINERS = finder("//button|//svg|//canvas|//object|//audio|//video|//map")
+_LONGEST_LABEL = 300  # characters that a button or a fallback text may have; more is a page inside an unclosed tag
 _COMMENTS = finder("//comment()")
 _PERMALINKS = finder(
     "//*[self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6]//a[starts-with(@href,'#')"
@@ -27,6 +30,8 @@ _PERMALINKS = finder(
 )
 _PERMALINK_TEXT = frozenset({"link", "permalink", "🔗", "#", "¶", "§", ""})
 _EDIT_LINKS = finder("//*[contains(@class,'mw-editsection')]")
+_CONTROLS = finder("//*[@aria-controls or @data-target or @data-bs-target]|//a[starts-with(@href,'#')]")
+_CONTROL_ATTRIBUTES = ("aria-controls", "data-target", "data-bs-target", "href")
 _MOST_OF_THE_PAGE = 0.5
 
 
@@ -34,13 +39,14 @@ def standardise(page: PageTree) -> None:
     """Bring a tree into the form that selection and rendering read; changes it in place."""
     images.unwrap_noscript(page.root)
     maths.standardise(page)
-    _remove_hidden(page)
     for element in _COMMENTS(page.root):
         page.hidden += bool((element.text or "").strip())
         remove(element)
     for element in _NEVER_SEEN(page.root):
-        page.hidden += element.tag == "template"
         remove(element)
+    _remove_hidden(page)
+    _settle_noscript(page)
+    _open_containers(page)
     code.standardise(page)
     footnotes.standardise(page)
     images.resolve_lazy(page.root)
@@ -53,23 +59,61 @@ def standardise(page: PageTree) -> None:
 
 
 def _remove_hidden(page: PageTree) -> None:
-    """Remove what a style or attribute hides, unless most of the page would go: scripts reveal such pages."""
+    """Remove what a style or attribute hides.
+
+    Two things stay: what a visible control opens (tabs, accordions), since readers find it; and what is most of the
+    page, since a script reveals it.
+    """
     candidates = [element for element in _HIDDEN(page.body) if _is_hidden(element) and element is not page.body]
     if not candidates:
         return
+    opened = _opened_by_controls(page)
     total = len(element_text(page.body))
     hidden = set(candidates)
     for element in candidates:
         if any(parent in hidden for parent in element.iterancestors()):
             continue
-        if len(element_text(element)) <= _MOST_OF_THE_PAGE * total:
+        if element.get("id") in opened or (element.get("role") == "tabpanel" and element.get("aria-labelledby")):
+            hidden.discard(element)
+        elif len(element_text(element)) <= _MOST_OF_THE_PAGE * total:
             remove(element)
             page.hidden += 1
+        else:
+            hidden.discard(element)
+
+
+def _opened_by_controls(page: PageTree) -> set[str]:
+    return {
+        value.lstrip("#")
+        for element in _CONTROLS(page.body)
+        for value in (element.get(name) for name in _CONTROL_ATTRIBUTES)
+        if value
+    }
+
+
+def _settle_noscript(page: PageTree) -> None:
+    """Show the text for readers without scripts where it is most of the page, else drop it."""
+    for element in _NOSCRIPT(page.root):
+        if len(element_text(element)) > _MOST_OF_THE_PAGE * len(element_text(page.body)):
+            element.tag = "div"
+        else:
+            remove(element)
+
+
+def _open_containers(page: PageTree) -> None:
+    """Drop buttons, drawings and players; one that was never closed holds the page and becomes a plain block."""
+    for element in _CONTAINERS(page.body):
+        if len(element_text(element)) > _LONGEST_LABEL and element.find(".//p") is not None:
+            element.tag = "div"
+        elif element.tag in ("button", "svg"):
+            remove(element)
 
 
 def _is_hidden(element: etree._Element) -> bool:
-    if element.tag in ("html", "body", "script", "style"):
+    if element.tag in ("html", "body"):
         return False
+    if element.tag == "template":
+        return True
     if element.tag == "dialog":
         return element.get("open") is None
     hidden = element.get("hidden")
