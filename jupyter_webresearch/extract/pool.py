@@ -101,7 +101,8 @@ class ExtractionPool:
             ``extraction_failed`` when workers can't be started here.
         """
         self._open()
-        await asyncio.wait([self._prepare(slot) for slot in self._slots if slot.worker is None])
+        warming = [self._prepare(slot) for slot in self._slots if slot.worker is None]
+        await asyncio.gather(*warming, return_exceptions=True)
         slot = await self._take(_silent)
         try:
             worker = await self._warm(slot, _START_SECONDS)

@@ -80,11 +80,11 @@ _LAUGHS = (
 
 BOMBS = (
     # Decompressed bombs, as they reach the extraction: cut at some size.
-    Bomb("B1-zeros", lambda: bytes(4 * MIB), words=False),
+    Bomb("B1-zeros", lambda: bytes(2 * MIB), words=False),
     Bomb("B1-spaces", lambda: PARAGRAPH.encode() + b" " * (4 * MIB)),
-    Bomb("B1-one-letter", lambda: PARAGRAPH.encode() + b"a" * (4 * MIB)),
+    Bomb("B1-one-letter", lambda: PARAGRAPH.encode() + b"a" * (2 * MIB)),
     Bomb("B4-gzip-as-html", lambda: PARAGRAPH.encode() + gzip.compress(random.Random(7).randbytes(MIB // 4))),
-    Bomb("B6-pattern", lambda: PARAGRAPH.encode() + b"<p>spam</p>" * (3 * MIB // 11)),
+    Bomb("B6-pattern", lambda: PARAGRAPH.encode() + b"<p>spam</p>" * (MIB // 11)),
     # 4.6
     Bomb("H1-100k-attributes", lambda: _page(_attributes(100_000))),
     Bomb("H1-300k-attributes", lambda: _page(_attributes(300_000))),
@@ -92,12 +92,12 @@ BOMBS = (
     Bomb("H1-attribute-quotes", lambda: _page("<div a='" + '<b c="' * 100_000, after="")),
     Bomb("H2-1000-deep", lambda: nested(1000)),
     Bomb("H2-100k-deep", lambda: nested(100_000)),
-    Bomb("H2-100k-deep-open", lambda: _page("<div>" * 100_000 + PARAGRAPH, before="", after="")),
-    Bomb("H2-100k-spans", lambda: nested(100_000, "span")),
-    Bomb("H2-100k-blockquotes", lambda: nested(100_000, "blockquote")),
+    Bomb("H2-50k-deep-open", lambda: _page("<div>" * 50_000 + PARAGRAPH, before="", after="")),
+    Bomb("H2-30k-spans", lambda: nested(30_000, "span")),
+    Bomb("H2-30k-blockquotes", lambda: nested(30_000, "blockquote")),
     Bomb("H2-50k-svg", lambda: _page("<svg>" + "<g>" * 50_000 + "</g>" * 50_000 + "</svg>")),
     Bomb("H3-50k-lists", lambda: _page("<ul><li>x" * 50_000)),
-    Bomb("H3-250k-options", lambda: _page("<select>" + "<option>x" * 250_000 + "</select>")),
+    Bomb("H3-100k-options", lambda: _page("<select>" + "<option>x" * 100_000 + "</select>")),
     Bomb("H4-250k-paragraphs", lambda: _page("<p>x" * 250_000)),
     Bomb("H5-100k-links", lambda: _page("<a href=/x>y</a> " * 100_000)),
     Bomb("H6-foster-parents", lambda: _page("<table>" + "<b>x" * 50_000 + "</table>")),

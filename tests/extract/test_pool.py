@@ -180,6 +180,14 @@ async def test_as_many_pages_at_once_as_workers(make_pool, workers):
     assert len(set(await asyncio.gather(*(run(pool, "nap") for _ in range(workers))))) == workers
 
 
+async def test_starting_twice_is_starting_once(make_pool):
+    pool = make_pool(workers=2)
+    fences = await pool.start()
+    pids = pool.pids
+    assert await pool.start() == fences
+    assert pool.pids == pids
+
+
 async def test_recycled_after_its_pages(make_pool):
     pool = make_pool(recycle_pages=3)
     workers = [await worker_of(pool) for _ in range(9)]
