@@ -29,6 +29,7 @@ _TOKEN = re.compile(
     | \[\^([\w-]{1,40})\]:?             # a footnote, or its mark
     | \]:                               # a reference definition
     | \]\(                              # a link's destination
+    | (?m:^[ \t>]*[=-](?=[=-]*[ \t]*$)) # a line that would make a heading of the one before
     """,
     re.VERBOSE,
 )
@@ -111,6 +112,8 @@ def _replaced(markdown: str, match: re.Match[str]) -> tuple[str, int]:
         # JupyterLab takes formulas out of the source and puts them back, unescaped, where the placeholder has come to
         # stand: two dollar signs in two links would carry the text between them into an attribute.
         return f"]({destination[1].replace('$', '%24')})", destination.end()
+    if match[1] is None:
+        return f"{mark[:-1]}\\{mark[-1]}", end
     return f"<sup>{match[1]}</sup>", end
 
 
