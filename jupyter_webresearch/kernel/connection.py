@@ -54,7 +54,8 @@ class ProvenConnection:
         Returns
         -------
         dict
-            What the server said in ``hello``: ``protocol``, ``version``, ``timeout`` and ``save_timeout`` in seconds.
+            What the server said in ``hello``: ``protocol``, ``version``, ``timeout`` and ``save_timeout`` in seconds,
+            ``max_body`` in bytes.
 
         Raises
         ------

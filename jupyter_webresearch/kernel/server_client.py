@@ -118,8 +118,12 @@ class ServerClient(Client):
         headers = {"Content-Type": "application/octet-stream", "Accept": NDJSON}
         with self._talk(cancellation) as (connection, hello):
             route = f"extract?{urlencode(query)}"
-            response = _ask(connection, "POST", route, data, headers, timeout=hello["timeout"] + GRACE)
-            return self._last_page(response, on_phase, FetchRequest(url))
+            sent = data[
+                : hello["max_body"] + 1
+            ]  # what lies beyond would be cut anyway; one octet more tells that it was
+            response = _ask(connection, "POST", route, sent, headers, timeout=hello["timeout"] + GRACE)
+            page = self._last_page(response, on_phase, FetchRequest(url))
+        return page if len(sent) == len(data) else replace(page, announced_bytes=len(data))
 
     def check_urls(self, urls: Sequence[str]) -> list[Verdict]:
         """Return verdicts; see :meth:`Client.check_urls`."""

@@ -29,7 +29,7 @@ class HelloHandler(WebResearchHandler):
 
     @allow_unauthenticated  # prepare() has let the caller in; so below
     async def post(self) -> None:
-        """Answer with versions, the caller's session and the deadlines, in seconds."""
+        """Answer with versions, the caller's session, the deadlines (seconds) and the largest body (bytes)."""
         if self.kernel is not None:
             self.set_header(SERVER_HEADER, self.kernel.server_proof)
         fetch = self.extension.web_settings.fetch
@@ -40,6 +40,7 @@ class HelloHandler(WebResearchHandler):
                 "session": self.session_id,
                 "timeout": fetch.timeout,
                 "save_timeout": fetch.save_timeout,
+                "max_body": fetch.max_body,
             }
         )
 
@@ -65,6 +66,7 @@ class BatchHandler(OperationHandler):
         engine, session = await self.engine(), await self.session()
 
         async def all_of_them() -> dict[str, Any]:
+            """Send phases and outcomes and return the last line."""
             outcomes = await self.run(
                 lambda tell: engine.fetch_many(session, requests, tell),
                 lambda index, phase: {"index": index, "phase": phase},

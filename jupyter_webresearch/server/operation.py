@@ -60,6 +60,7 @@ class OperationHandler(WebResearchHandler):
         happened: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
 
         def post(event: tuple[Any, ...] | None) -> None:
+            """Hand an event, or None at the end, over to the server's loop."""
             with contextlib.suppress(RuntimeError):  # the server's loop has closed
                 loop.call_soon_threadsafe(happened.put_nowait, event)
 
@@ -115,6 +116,7 @@ class OperationHandler(WebResearchHandler):
         """Run work that gives a Page, and answer with it: as JSON, or as NDJSON with the phases before."""
 
         async def with_phases() -> dict[str, Any]:
+            """Send the phases and return the last line."""
             page = await self.run(work, lambda phase: {"phase": phase})
             return {"result": await asyncio.to_thread(page.to_json)}
 

@@ -23,7 +23,9 @@ from jupyter_webresearch.models import FetchRequest
 
 IDENTITY = KernelIdentity("kernel-id", b"k" * 32)
 REQUEST = FetchRequest("https://secret.example/path")
-HELLO = json.dumps({"protocol": PROTOCOL, "version": "1", "session": "s", "timeout": 5, "save_timeout": 5}).encode()
+HELLO = json.dumps(
+    {"protocol": PROTOCOL, "version": "1", "session": "s", "timeout": 5, "save_timeout": 5, "max_body": 9}
+).encode()
 
 
 class Impostor:

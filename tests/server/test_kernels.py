@@ -121,6 +121,14 @@ print(sorted(set(events)) in ([0, 2], [0, 1, 2]))
     assert kernel.run(code).split() == ["page", "blocked_address", "page", "True"]
 
 
+def test_more_octets_than_are_kept(kernel: Kernel) -> None:
+    code = """
+page = web.extract(b"word " * 2_500_000, url="https://example.org/", content_type="text/plain")
+print(page.truncated_body, page.body_bytes, page.announced_bytes)
+"""
+    assert kernel.run(code).split() == ["True", "10485760", "12500000"]
+
+
 def test_saving_from_a_kernel(server: ThreadServer, kernel: Kernel) -> None:
     code = f"""
 request = FetchRequest("http://www.example.org/attachment?name=../../data.bin&size=700000")
