@@ -86,7 +86,7 @@ def _is_markdown(page: Page) -> bool:
 
 def _extracted(page: Page) -> str:
     what = {"article": "article", "page": "whole page, no article was found", "text": "plain text of the page"}
-    return f"{what[page.extractor]} ({page.kept_share:.0%} of its words)"
+    return f"{what[page.extractor]}; {page.kept_share:.0%} of the page's words"
 
 
 def _facts(page: Page) -> list[str]:
