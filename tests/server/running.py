@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -319,9 +318,3 @@ def free_port() -> int:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])
-
-
-def https_connection(port: int, authority: Any) -> Callable[[], http.client.HTTPConnection]:
-    context = ssl.create_default_context()
-    authority.configure_trust(context)
-    return lambda: http.client.HTTPSConnection("localhost", port, timeout=60, context=context)

@@ -44,13 +44,15 @@ class UnixConnection(http.client.HTTPConnection):
             raise
 
 
-def reads_through_its_server(call: Caller, server: ServerProcess, url: str, *, session: bool = False) -> None:
+def reads_through_its_server(
+    call: Caller, server: ServerProcess, web: Site, url: str, *, session: bool = False
+) -> None:
     """Start a kernel, have it find its server at ``url``, prove itself and read a page through it."""
     runtime = server.folders.runtime
     kernel = start_session(call, runtime, "a.ipynb") if session else start_kernel(call, runtime)
     try:
         assert kernel.run(WHO).split() == ["ServerClient", f"kernel:{kernel.id}", url], server.log
-        read = f"print(web.fetch({server.site.url('/article')!r}).status)"  # type: ignore[attr-defined]
+        read = f"print(web.fetch({web.url('/article')!r}).status)"
         assert kernel.run(read).strip() == "200"
     finally:
         kernel.close()
@@ -78,13 +80,12 @@ def test_with_a_password_only(tmp_path: Path, web: Site, guard_arguments: tuple[
     }
     arguments = (f"--port={port}", "--IdentityProvider.token=", f"--PasswordIdentityProvider.hashed_password={hashed}")
     with ServerProcess(tmp_path, *arguments, *guard_arguments, environ=environ) as server:
-        server.site = web  # type: ignore[attr-defined]
         call = Caller(lambda: http.client.HTTPConnection("127.0.0.1", port, timeout=60), "/")
         server.wait_for(call.connect)
         assert call("POST", "webresearch/hello").status == 403
         call.log_in(PASSWORD)
         assert call("POST", "webresearch/hello").status == 200
-        reads_through_its_server(call, server, f"http://127.0.0.1:{port}/")
+        reads_through_its_server(call, server, web, f"http://127.0.0.1:{port}/")
 
 
 def test_over_https(tmp_path: Path, web: Site, guard_arguments: tuple[str, ...]) -> None:
@@ -103,25 +104,23 @@ def test_over_https(tmp_path: Path, web: Site, guard_arguments: tuple[str, ...])
         f"--keyfile={tmp_path}/key.pem",
     )
     with ServerProcess(tmp_path / "jupyter", *arguments, "--ServerApp.ip=0.0.0.0", *guard_arguments) as server:
-        server.site = web  # type: ignore[attr-defined]
         call = Caller(
             lambda: http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=context),
             "/",
             {"Authorization": "token t"},
         )
         server.wait_for(call.connect)
-        reads_through_its_server(call, server, f"https://127.0.0.1:{port}/", session=True)
+        reads_through_its_server(call, server, web, f"https://127.0.0.1:{port}/", session=True)
 
 
 def test_on_a_unix_socket(tmp_path: Path, web: Site, guard_arguments: tuple[str, ...]) -> None:
     path = tmp_path / "a b.sock"
     arguments = (f"--ServerApp.sock={path}", "--IdentityProvider.token=t", "--ServerApp.base_url=/deep/base")
     with ServerProcess(tmp_path / "jupyter", *arguments, *guard_arguments) as server:
-        server.site = web  # type: ignore[attr-defined]
         call = Caller(lambda: UnixConnection(path), "/deep/base/", {"Authorization": "token t"})
         server.wait_for(call.connect)
         url = "http+unix://" + str(path).replace("/", "%2F").replace(" ", "%20") + "/deep/base/"
-        reads_through_its_server(call, server, url)
+        reads_through_its_server(call, server, web, url)
 
 
 # ------------------------------------------------------------------ JupyterHub
@@ -199,7 +198,6 @@ def test_under_jupyterhub(tmp_path: Path, web: Site, guard_arguments: tuple[str,
             "JUPYTERHUB_SERVER_NAME": "",
         }
         with ServerProcess(tmp_path, *guard_arguments, command=("jupyterhub-singleuser",), environ=environ) as server:
-            server.site = web  # type: ignore[attr-defined]
             call = Caller(
                 lambda: http.client.HTTPConnection("127.0.0.1", port, timeout=60),
                 "/user/a%40b/",
