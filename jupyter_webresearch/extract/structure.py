@@ -23,6 +23,9 @@ _DECORATION = re.compile(r"avatar|icon|logo|emoji|pixel|spacer|sprite|badge|grav
 _TEXT_BLOCKS = frozenset({"p", "blockquote", "dd", "dt", "figcaption", "li"})
 _INNER = frozenset({"p", "li", "td", "th", "tr", "tbody", "thead", "ul", "ol", "pre", "table", "dl", "dd", "dt"})
 _CONTAINER_SHARE = 0.8
+_MAX_LEAVES_FOR_CARDS = 20_000
+_CARD_DEPTH = 8  # levels above a leaf that may be the box of an entry
+_CARDS_CHOSEN = 0.3
 
 
 def repair(page: PageTree, leaves: Leaves) -> None:
@@ -45,6 +48,7 @@ class _Repair:
         self._tables()
         self._code()
         self._lists()
+        self._siblings()
         self._between()
         self._headings()
         self._notes()
@@ -99,6 +103,30 @@ class _Repair:
             for leaf in items:
                 if links or not leaf.only_links:
                     leaf.keep = True
+
+    def _siblings(self) -> None:
+        """Keep what is built like chosen text in boxes beside chosen boxes: the other entries of a list of cards."""
+        if len(self.inside) > _MAX_LEAVES_FOR_CARDS:
+            return
+        groups: dict[tuple[etree._Element | None, object, str], dict[etree._Element, list[Leaf]]] = {}
+        for i in self.inside:
+            leaf = self.all[i]
+            if not leaf.words:
+                continue
+            for node, _ in zip(_up(leaf.block), range(_CARD_DEPTH), strict=False):
+                if node is self.container:
+                    break
+                key = (node.getparent(), node.tag, node.get("class") or "")
+                groups.setdefault(key, {}).setdefault(node, []).append(leaf)
+        for boxes in groups.values():
+            chosen = [leaves for leaves in boxes.values() if any(leaf.keep for leaf in leaves)]
+            if len(boxes) < 3 or len(chosen) < _CARDS_CHOSEN * len(boxes):
+                continue
+            shapes = {_shape(leaf) for leaves in chosen for leaf in leaves if leaf.keep}
+            for box, leaves in boxes.items():
+                for leaf in leaves:
+                    if not leaf.keep and _shape(leaf) in shapes and not self._is_chrome(box):
+                        leaf.keep = True
 
     def _between(self) -> None:
         """Keep paragraphs between two chosen ones, and formulas beside chosen text."""
@@ -194,6 +222,10 @@ def _holds(container: etree._Element, element: etree._Element) -> bool:
 def _up(element: etree._Element) -> Iterator[etree._Element]:
     yield element
     yield from element.iterancestors()
+
+
+def _shape(leaf: Leaf) -> tuple[object, str, bool]:
+    return leaf.block.tag, leaf.block.get("class") or "", leaf.only_links
 
 
 def _names(element: etree._Element) -> str:
