@@ -130,7 +130,9 @@ class WorkerProcess:
         }
         self.pages = 0
         self._parsing = parsing
+        # Held while the pipes are used, so that they are closed neither under a reader nor before it began.
         self._busy = threading.Lock()
+        self._reaped = False
         self.fences: tuple[str, ...] = ()
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
             [*command, json.dumps(settings)],
@@ -171,7 +173,7 @@ class WorkerProcess:
         StageFailed
             When it says or shows that it is not.
         """
-        with self._busy, _protocol():
+        with self._pipes(), _protocol():
             header, _ = self._read(_LARGEST_READY)
             first = next(decode_lines(header), {})
         if first.get("ready") is not True:
@@ -197,7 +199,7 @@ class WorkerProcess:
         """
         self.pages += 1
         number = self.pages
-        with self._busy, _protocol():
+        with self._pipes(), _protocol():
             try:
                 write_frame(self._write, encode_lines(request | {"id": number}), body)
             except OSError as error:
@@ -226,10 +228,18 @@ class WorkerProcess:
         """Block until the killed process is gone and nobody uses its pipes, and close them."""
         self._process.wait()
         with self._busy:
+            self._reaped = True
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:
                     with contextlib.suppress(OSError):
                         pipe.close()
+
+    @contextlib.contextmanager
+    def _pipes(self) -> Iterator[None]:
+        with self._busy:
+            if self._reaped:
+                raise StageFailed("crash")
+            yield
 
     def _write(self, data: memoryview) -> int:
         return os.write(self._process.stdin.fileno(), data)  # type: ignore[union-attr]  # it is a pipe
