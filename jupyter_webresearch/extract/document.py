@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Literal
 
-from jupyter_webresearch.extract import charset, flat, kinds, limits, sanitise, tree, urls
+from jupyter_webresearch.extract import charset, flat, limits, sanitise, tree, urls
 from jupyter_webresearch.extract.charset_labels import CODECS
 from jupyter_webresearch.extract.escape import escape_block_start, escape_text
 from jupyter_webresearch.extract.leaves import collect
@@ -16,6 +16,7 @@ from jupyter_webresearch.extract.metadata import read_metadata
 from jupyter_webresearch.extract.select import drop_chrome, prune, select
 from jupyter_webresearch.extract.standardise import standardise
 from jupyter_webresearch.extract.tables import CellBudget
+from jupyter_webresearch.kinds import kind_of
 from jupyter_webresearch.models import Extraction
 
 __all__ = ["Limits", "Stage", "extract_document", "warm_up"]
@@ -56,7 +57,7 @@ def extract_document(
     Extraction
         With empty ``markdown`` when the body holds no word.
     """
-    kind = kinds.kind_of(content_type) or "text"
+    kind = kind_of(content_type.partition(";")[0].strip().lower()) or "text"
     source, encoding = charset.decode(data, charset_label, markup=kind in ("html", "xml"))
     if kind != "html" or stage == "raw":
         text, hidden = sanitise.clean_source(source)

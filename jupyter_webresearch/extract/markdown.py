@@ -11,9 +11,11 @@ from jupyter_webresearch.extract import inline
 from jupyter_webresearch.extract.escape import escape_block_start, escape_text, fence_for
 from jupyter_webresearch.extract.sanitise import clean, one_line
 from jupyter_webresearch.extract.tables import CellBudget, grid_of, is_data_table
+from jupyter_webresearch.extract.tex import cell_tex
 from jupyter_webresearch.extract.tree import BLOCK, HEADINGS, PageTree, element_text, tag_of
 from jupyter_webresearch.extract.urls import LinkResolver
 from jupyter_webresearch.models import Link, Table
+from jupyter_webresearch.plain import plain_inline
 
 __all__ = ["Renderer"]
 
@@ -65,6 +67,7 @@ class Renderer:
         self._unwritten = set(page.notes)
         self._indent = 0
         self._in_link = False
+        self._in_table = False
         self._link: str | None = None  # of an <a> around blocks: the first text inside takes it
         self._notes: list[tuple[str, str]] = []
         self._copies = 0
@@ -233,6 +236,7 @@ class Renderer:
 
     def _table(self, table: etree._Element) -> list[str]:
         grid = grid_of(table, self.budget)
+        self._in_table = True
         texts: dict[etree._Element, str] = {}
         rows: list[list[str]] = []
         for line in grid:
@@ -248,16 +252,15 @@ class Renderer:
                     row.append(texts[cell] if self._copies <= _SPAN_COPIES else "")
             if any(row):
                 rows.append(row)
+        self._in_table = False
         if not rows:
             return []
         caption_element = table.find("caption")
         caption = self._line(caption_element) if caption_element is not None else ""
         lines = ["| " + " | ".join(row) + " |" for row in rows]
         lines.insert(1, "|" + " --- |" * len(rows[0]))
-        from jupyter_webresearch.plain import plain_text
-
-        plain = [tuple(plain_text(text) for text in row) for row in rows]
-        self.tables.append(Table(plain[0], tuple(plain[1:]), plain_text(caption)))
+        plain = [tuple(map(plain_inline, row)) for row in rows]
+        self.tables.append(Table(plain[0], tuple(plain[1:]), plain_inline(caption)))
         return [escape_block_start(caption), "\n".join(lines)] if caption else ["\n".join(lines)]
 
     # Inline
@@ -271,9 +274,9 @@ class Renderer:
     def _inline_element(self, element: etree._Element, tag: str, run: list[str]) -> None:
         formula = self.page.formulas.get(element)
         if formula:
-            run.append(inline.formula(formula))
+            run.append(cell_tex(inline.formula(formula)) if self._in_table else inline.formula(formula))
         elif element in self.page.note_marks:
-            run.append(f"[^{self.page.notes[self.page.note_marks[element]]}]")
+            self._note_mark(element, run)
         elif tag == "br":
             run.append("\n")
         elif tag == "img":
@@ -281,7 +284,8 @@ class Renderer:
         elif tag in inline.CODE:
             code, hidden = clean(element_text(element))
             self._hidden += hidden
-            run.append(inline.code(_WHITE.sub(" ", code).strip()))
+            code = _WHITE.sub(" ", code).strip()
+            run.append(escape_text(code) if self._in_table and "|" in code else inline.code(code))
         elif tag == "a":
             self._anchor(element, run)
         elif tag in inline.STYLES:
@@ -292,6 +296,10 @@ class Renderer:
         else:
             self._everything(element, run)
 
+    def _note_mark(self, element: etree._Element, run: list[str]) -> None:
+        label = self.page.notes[self.page.note_marks[element]]
+        run.append(label if self._in_link or self._link else inline.note_mark(label))
+
     def _anchor(self, element: etree._Element, run: list[str]) -> None:
         url = None if self._in_link or self._link else self.resolve(element.get("href"))
         if url is None:
@@ -301,17 +309,20 @@ class Renderer:
         self._in_link = True
         self._everything(element, inner)
         self._in_link = False
-        text = inline.finish("".join(inner), keep_edges=True)
-        lead = " " if text[:1].isspace() else ""
-        trail = " " if text[-1:].isspace() else ""
-        text = _WHITE.sub(" ", text).strip()
-        run.append(f"{lead}{self._linked(text, url)}{trail}" if text else text)
+        raw = "".join(inner)
+        text = inline.finish(raw)
+        if not text:
+            run.append(" ")
+            return
+        run.append(" " if raw[0] in " \n" else "")
+        run.append(self._linked(text, url))
+        run.append(" " if raw[-1] in " \n" else "")
 
     def _linked(self, text: str, url: str) -> str:
-        from jupyter_webresearch.plain import plain_text
-
-        text = _WHITE.sub(" ", text).strip()
-        self.links.append(Link(plain_text(text), url))
+        text = _WHITE.sub(" ", inline.one_line_math(text)).strip()
+        self.links.append(Link(plain_inline(text), url))
+        # Some parsers unescape the text of a link and read it again.
+        text = text.replace("\\[", "&#91;").replace("\\]", "&#93;")
         return f"[{text}]({url})"
 
     def _image(self, element: etree._Element, run: list[str]) -> None:

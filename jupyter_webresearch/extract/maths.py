@@ -59,11 +59,11 @@ def standardise(page: PageTree) -> None:
             _record(page, element, _tex_of_wrapper(element), _is_display(element))
     for element in _MATH(root):
         if element not in page.formulas and not _inside_formula(page, element):
-            table = any("ltx_eq" in (t.get("class") or "") for t in element.iterancestors("table"))
-            _record(page, element, _tex_of(element), _is_display(element) or table)
+            equation = any("ltx_eq" in (t.get("class") or "") for t in element.iterancestors("table"))
+            _record(page, element, _tex_of(element), _is_display(element) or equation)
     for table in _EQUATION_TABLES(root):
         _merge_equation(page, table)
-    for image in root.iter("img"):
+    for image in list(root.iter("img")):
         tex = _tex_of_image(image)
         if tex:
             _record(page, image, tex, "display" in (image.get("class") or ""))

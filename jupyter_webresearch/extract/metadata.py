@@ -1,7 +1,7 @@
 """What a page says about itself: title, site, author, dates; each value one clean line.
 
-Open Graph and ``<meta>``, JSON-LD and the visible page are read in that order of trust. The date falls back on htmldate,
-within bounds.
+Open Graph and ``<meta>``, JSON-LD and the visible page are read in that order of trust. The date falls back on
+htmldate, within bounds.
 """
 
 from __future__ import annotations

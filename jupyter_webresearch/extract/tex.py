@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from jupyter_webresearch.extract.sanitise import clean
+
 __all__ = ["MACROS", "is_safe", "markdown_tex", "tidy"]
 
 _NAMES = (
@@ -72,6 +74,7 @@ _MAX_LENGTH = 10_000
 
 def tidy(tex: str) -> str:
     """Return TeX on one line, without delimiters, comments and outer style switches."""
+    tex = clean(tex)[0]
     tex = _COMMENT.sub("\n", tex) if "%" in tex else tex
     tex = _SPACES.sub(" ", _LABEL.sub("", tex[: _MAX_LENGTH + 1])).strip()
     delimited = _DELIMITED.match(tex)
@@ -103,6 +106,11 @@ def markdown_tex(tex: str) -> str:
         .replace("![", "!{}[")
     )
     return tex.replace("://", ":{}//").replace("&", "& ")
+
+
+def cell_tex(tex: str) -> str:
+    """Return inline TeX without the bar that would end a table's cell."""
+    return tex.replace("\\|", r"\Vert ").replace("|", r"\vert ")
 
 
 def _balanced(tex: str) -> bool:
