@@ -21,7 +21,7 @@ async def make_pool():
     pools = []
 
     def make(**settings):
-        settings = {"workers": 1, "wall_time": 2.0, **settings}
+        settings = {"workers": 1, "wall_time": 2.0, "address_space": 512 * MIB, **settings}
         pools.append(ExtractionPool(WebExtraction(**settings), command=COMMAND))
         return pools[-1]
 

@@ -113,8 +113,9 @@ async def test_every_fence_stands(pool):
     }  # fmt: skip
 
 
-async def test_a_real_worker_extracts_inside_the_fences():
-    pool = ExtractionPool(WebExtraction(workers=1))
+@pytest.mark.parametrize("mib", [512, 1024])
+async def test_a_real_worker_extracts_inside_the_fences(mib):
+    pool = ExtractionPool(WebExtraction(workers=1, address_space=mib * 1024 * 1024))
     fences = await pool.start()
     assert "audit hook" in fences
     (pid,) = pool.pids
