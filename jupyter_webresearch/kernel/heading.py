@@ -12,9 +12,11 @@ from jupyter_webresearch.kernel.inert import DESTINATION, entities, formula
 
 __all__ = ["heading"]
 
+_LONGEST = 1000  # characters; what is longer is no heading, and its rest is plain text
+
 _PIECE = re.compile(
     r"""
-    (?P<ticks>`+)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)
+    (?<!`)(?P<ticks>`{1,32})(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)
     | \[(?P<text>(?:\\.|`[^`]*`|[^\[\]\\])*)\]\((?P<to>[^\s()]*\))
     | \$(?P<tex>[^$]+)\$
     | \[\^(?P<note>[\w-]{1,40})\]
@@ -28,7 +30,7 @@ _PIECE = re.compile(
 
 def heading(markdown: str, level: int) -> str:
     """Return ``<h4 ...>...</h4>`` for the text of a heading in our own Markdown, at the level 1 to 6 that is given."""
-    inside = _inline(markdown)
+    inside = _inline(markdown[:_LONGEST]) + entities(markdown[_LONGEST:])
     if level > 4:  # front ends draw these as small as text
         inside = f"<strong>{inside}</strong>"
     return f'<h{level} class="jp-toc-ignore">{inside}</h{level}>'

@@ -119,7 +119,7 @@ def _replaced(markdown: str, match: re.Match[str]) -> tuple[str, int]:
 
 def _code(markdown: str, match: re.Match[str]) -> tuple[str, int]:
     ticks, end = match.group(), match.end()
-    close = re.compile(rf"(?<!`){ticks}(?!`)").search(markdown, end)
+    close = re.compile(rf"(?<!`){ticks}(?!`)").search(markdown, end) if len(ticks) <= 32 else None
     paragraph = markdown.find("\n\n", end)
     if close is None or 0 <= paragraph < close.start():
         return "&#96;" * len(ticks), end

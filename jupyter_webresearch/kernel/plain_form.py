@@ -56,9 +56,7 @@ def width(text: str) -> int:
 
 
 def _head(text: str, columns: int) -> str:
-    """Return the longest beginning that fits."""
-    if width(text) <= columns:
-        return text
+    """Return the longest beginning that fits, at least one character."""
     taken = 0
     for at, character in enumerate(text):
         taken += width(character)
@@ -70,8 +68,7 @@ def _head(text: str, columns: int) -> str:
 def _broken(line: str, columns: int) -> list[str]:
     parts = []
     line = line.expandtabs(4).rstrip()
-    while width(line) > columns:
-        head = _head(line, columns)
+    while len(head := _head(line, columns)) < len(line):
         parts.append(head)
         line = line[len(head) :]
     return [*parts, line]
@@ -80,16 +77,11 @@ def _broken(line: str, columns: int) -> list[str]:
 def _filled(line: str, columns: int) -> list[str]:
     """Wrap a line at its words; what follows stands under the text of its list item."""
     line = line.rstrip()
-    if width(line) <= columns:
-        return [line]
     marker = _MARKER.match(line)
     hang = " " * min(len(marker.group()) if marker else 0, columns // 2)
     lines = []
-    while width(line) > columns:
-        head = _head(line, columns)
-        space = head.rfind(" ")
-        if line[len(head) : len(head) + 1] == " ":
-            space = len(head)
+    while len(head := _head(line, columns)) < len(line):
+        space = len(head) if line[len(head)] == " " else head.rfind(" ")
         if space > len(hang):
             head = head[:space]
         lines.append(head.rstrip())
