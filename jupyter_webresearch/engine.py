@@ -44,6 +44,10 @@ def _ignore_event(_index: int, _phase: str) -> None:
     """Take no notice of a batch's phases."""
 
 
+def _ignore_result(_index: int, _outcome: Page | WebResearchError) -> None:
+    """Take no notice of a batch's outcomes before they are all there."""
+
+
 class Engine:
     """Fetches, extracts and remembers, for any number of sessions.
 
@@ -216,7 +220,11 @@ class Engine:
         return await self._fetcher.fetch(session, request, on_phase)
 
     async def fetch_many(
-        self, session: Session, requests: Sequence[FetchRequest], on_event: Callable[[int, str], None] = _ignore_event
+        self,
+        session: Session,
+        requests: Sequence[FetchRequest],
+        on_event: Callable[[int, str], None] = _ignore_event,
+        on_result: Callable[[int, Page | WebResearchError], None] = _ignore_result,
     ) -> list[Page | WebResearchError]:
         """Read many URLs, politely: a few at once, fewer to one host.
 
@@ -224,13 +232,15 @@ class Engine:
         ----------
         on_event
             Told ``(index, phase)`` as the phases of each request begin.
+        on_result
+            Told ``(index, outcome)`` as soon as each request is done, whichever is done first.
 
         Returns
         -------
         list
             One outcome a request, in their order; a failure stands in its place as the error.
         """
-        return await self._fetcher.fetch_many(session, requests, on_event)
+        return await self._fetcher.fetch_many(session, requests, on_event, on_result)
 
     async def extract(
         self, data: bytes, *, url: str, content_type: str | None = None, on_phase: OnPhase = _ignore

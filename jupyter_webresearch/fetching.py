@@ -66,7 +66,11 @@ class Fetcher:
                 raise Failed("timeout", f"{request.url[:200]} was not read within {seconds:g} s") from None
 
     async def fetch_many(
-        self, session: Session, requests: Sequence[FetchRequest], on_event: Callable[[int, str], None]
+        self,
+        session: Session,
+        requests: Sequence[FetchRequest],
+        on_event: Callable[[int, str], None],
+        on_result: Callable[[int, Page | WebResearchError], None],
     ) -> list[Page | WebResearchError]:
         """Read many URLs; see :meth:`jupyter_webresearch.engine.Engine.fetch_many`."""
         limit = asyncio.Semaphore(self._settings.batch_concurrency)
@@ -83,9 +87,14 @@ class Fetcher:
             except WebResearchError as error:
                 return error
 
+        async def _delivered(index: int, request: FetchRequest) -> Page | WebResearchError:
+            outcome = await _outcome(index, request)
+            on_result(index, outcome)
+            return outcome
+
         for index in range(len(requests)):
             on_event(index, "queued")
-        tasks = [asyncio.ensure_future(_outcome(index, request)) for index, request in enumerate(requests)]
+        tasks = [asyncio.ensure_future(_delivered(index, request)) for index, request in enumerate(requests)]
         try:
             return list(await asyncio.gather(*tasks))
         finally:
