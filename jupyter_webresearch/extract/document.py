@@ -59,15 +59,17 @@ def extract_document(
     """
     kind = kind_of(content_type.partition(";")[0].strip().lower()) or "text"
     source, encoding = charset.decode(data, charset_label, markup=kind in ("html", "xml"))
+    source, controls = sanitise.clean_source(source)
     if kind != "html" or stage == "raw":
-        text, hidden = sanitise.clean_source(source)
-        return Extraction(kind if kind != "html" else "text", text, hidden=hidden, charset=encoding)
+        return Extraction("text" if kind == "html" else kind, source, hidden=controls, charset=encoding)
+    notes: tuple[str, ...] = ()
     if stage == "text":
-        return replace(_text_page(source), charset=encoding)
-    source, notes = bound_source(source, limits)
-    page = tree.parse(source)
-    extraction = _tree_page(page, url, stage, limits) if page is not None else _text_page(source)
-    return replace(extraction, charset=encoding, limits=notes + extraction.limits)
+        extraction = _text_page(source)
+    else:
+        source, notes = bound_source(source, limits)
+        page = tree.parse(source)
+        extraction = _text_page(source) if page is None else _tree_page(page, url, stage, limits)
+    return replace(extraction, charset=encoding, hidden=extraction.hidden + controls, limits=notes + extraction.limits)
 
 
 def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits) -> Extraction:

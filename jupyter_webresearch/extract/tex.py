@@ -105,7 +105,8 @@ def markdown_tex(tex: str) -> str:
         .replace("[^", "[{}^")
         .replace("![", "!{}[")
     )
-    return tex.replace("://", ":{}//").replace("&", "& ")
+    tex = tex.replace("://", ":{}//").replace("&", "& ")
+    return tex if tex[0].isalpha() or tex[0] in "\\{(|" else "{}" + tex
 
 
 def cell_tex(tex: str) -> str:

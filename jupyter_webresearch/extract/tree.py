@@ -68,7 +68,7 @@ def parse(source: str) -> PageTree | None:
     source = _XML_DECLARATION.sub("", source[:1000], count=1) + source[1000:]
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True, remove_pis=True)
     try:
-        root = etree.fromstring(source.replace("\0", "").encode("utf-8", "replace"), parser)
+        root = etree.fromstring(source.encode("utf-8", "replace"), parser)
     except etree.XMLSyntaxError:
         return None
     if root is None:

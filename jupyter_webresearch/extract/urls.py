@@ -15,6 +15,7 @@ __all__ = ["LinkResolver", "base_of"]
 _EDGES = "".join(map(chr, range(0x21)))
 _INSIDE = re.compile(r"[\t\n\r]")
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*):")
+_NO_HOST = re.compile(r"(?:https?:)?//(?:[/?#]|$)", re.IGNORECASE)
 _MAX_URL = 4096
 
 
@@ -69,6 +70,8 @@ class LinkResolver:
         query = href.find("?")
         path = href if query < 0 else href[:query]
         href = path.replace("\\", "/") + href[len(path) :]
+        if _NO_HOST.match(href):
+            return None
         try:
             url = urljoin(self._base, href)
             parts = urlsplit(url)
