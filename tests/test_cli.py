@@ -414,9 +414,10 @@ def test_a_terminal_gets_no_escape_sequences_from_a_page(monkeypatch, tmp_path):
     assert "\x1b" not in out.getvalue()
     assert "\x07" not in out.getvalue()
     assert "two\tthree" in out.getvalue()
-    # The phase stood on a line of its own, which is gone at the end.
-    assert "\r\x1b[Kextracting ..." in err.getvalue()
-    assert err.getvalue().endswith("\r\x1b[K")
+    # The phase stood on a line of its own, which is gone at the end; blanks do it, which every terminal knows.
+    assert "\rextracting ..." in err.getvalue()
+    assert err.getvalue().endswith("\r" + " " * len("extracting ...") + "\r")
+    assert "\x1b" not in err.getvalue()
 
 
 def test_phases_are_shown_live_on_a_terminal(site, opened, monkeypatch):
@@ -424,7 +425,7 @@ def test_phases_are_shown_live_on_a_terminal(site, opened, monkeypatch):
     monkeypatch.setattr(sys, "stderr", err)
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     assert cli.main(["fetch", site.url("/article"), *opened]) == 0
-    phases = re.findall(r"\r\x1b\[K(\w+) \.\.\.", err.getvalue())
+    phases = re.findall(r"\r(\w+) \.\.\.", err.getvalue())
     assert phases[-1] == "extracting"
     assert "connecting" in phases
     assert "\n" not in err.getvalue()

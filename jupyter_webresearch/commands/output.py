@@ -62,6 +62,7 @@ class PhaseLine:
 
     def __enter__(self) -> PhaseLine:
         self._live = sys.stderr.isatty()
+        self._width = 0
         return self
 
     def __call__(self, phase: str) -> None:
@@ -73,8 +74,10 @@ class PhaseLine:
 
     def _replace(self, text: str) -> None:
         if self._live:
-            sys.stderr.write(f"\r\x1b[K{text}")
+            # By blanks, not by an escape sequence: a notebook's `!` cell is a terminal that knows no more than \r.
+            sys.stderr.write(f"\r{text.ljust(self._width)}" + ("" if text else "\r"))
             sys.stderr.flush()
+            self._width = len(text)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -149,7 +149,7 @@ def _byline(page: Page) -> list[str]:
         line.append(f"status {page.status}")
     if page.source.fetched:
         line.append(f"read {_minute(page.source.fetched)}")
-    return [part for part in line if part]
+    return list(dict.fromkeys(part for part in line if part))  # a site that signs as its own author is named once
 
 
 def _plain_header(page: Page) -> str:
