@@ -11,7 +11,7 @@ from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError
 
 from jupyter_webresearch import __version__
-from jupyter_webresearch.errors import BadInput, Failed
+from jupyter_webresearch.errors import BadInput, Failed, WebResearchError
 from jupyter_webresearch.kernel.connection import PROTOCOL
 from jupyter_webresearch.kernel.proof import SERVER_HEADER
 from jupyter_webresearch.models import Page
@@ -61,19 +61,18 @@ class BatchHandler(OperationHandler):
 
     @allow_unauthenticated
     async def post(self) -> None:
-        """Answer with phases as they happen, then the outcomes in order, then ``{"result": "done"}``."""
+        """Answer with phases and outcomes as they happen, then ``{"result": "done"}``."""
         requests = await asyncio.to_thread(read_batch, self.request.body)
         engine, session = await self.engine(), await self.session()
 
+        def line(index: int, news: str | Page | WebResearchError) -> dict[str, Any]:
+            """Make the line of a phase or an outcome."""
+            kind = "phase" if isinstance(news, str) else "result" if isinstance(news, Page) else "error"
+            return {"index": index, kind: news}
+
         async def all_of_them() -> dict[str, Any]:
             """Send phases and outcomes and return the last line."""
-            outcomes = await self.run(
-                lambda tell: engine.fetch_many(session, requests, tell),
-                lambda index, phase: {"index": index, "phase": phase},
-            )
-            for index, outcome in enumerate(outcomes):
-                value = await asyncio.to_thread(outcome.to_json)
-                await self.send_line({"index": index, "result" if isinstance(outcome, Page) else "error": value})
+            await self.run(lambda tell: engine.fetch_many(session, requests, tell, tell), line)
             return {"result": "done"}
 
         await self.stream(all_of_them)

@@ -7,6 +7,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from jupyter_webresearch.errors import WebResearchError
+from jupyter_webresearch.models import Page
+
 __all__ = ["encode", "encode_in_thread"]
 
 SLICE = 1000
@@ -14,7 +17,10 @@ SLICE = 1000
 
 
 def encode(value: Any) -> bytes:
-    """Return compact JSON as UTF-8; long lists are encoded slice by slice, so that other threads get their turn."""
+    """Return compact JSON as UTF-8, of a Page or error its JSON form.
+
+    Long lists are encoded slice by slice, so that other threads get their turn.
+    """
     return "".join(_parts(value)).encode("utf-8", "backslashreplace")
 
 
@@ -24,7 +30,9 @@ async def encode_in_thread(value: Any) -> bytes:
 
 
 def _parts(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
+    if isinstance(value, (Page, WebResearchError)):
+        yield from _parts(value.to_json())
+    elif isinstance(value, Mapping):
         yield "{"
         for index, (key, item) in enumerate(value.items()):
             yield f"{',' if index else ''}{_dump(str(key))}:"

@@ -20,6 +20,8 @@ __all__ = ["NDJSON", "OperationHandler"]
 
 T = TypeVar("T")
 
+PIECE = 1024 * 1024
+
 NDJSON = "application/x-ndjson"
 """One JSON object a line, sent as it happens."""
 
@@ -89,9 +91,12 @@ class OperationHandler(WebResearchHandler):
             self._running.cancel()
 
     async def send_line(self, value: dict[str, Any]) -> None:
-        """Send one line now."""
+        """Send one line now, a long one in pieces: each is copied on the loop, and waits until the caller takes it."""
         small = "phase" in value
-        self.write(json.dumps(value).encode() if small else await encode_in_thread(value))
+        line = json.dumps(value).encode() if small else await encode_in_thread(value)
+        for start in range(0, len(line), PIECE):
+            self.write(line[start : start + PIECE])
+            await self.flush()
         self.write(b"\n")
         await self.flush()
 
@@ -102,12 +107,12 @@ class OperationHandler(WebResearchHandler):
         try:
             last = await operation()
         except WebResearchError as error:
-            last = {"error": await asyncio.to_thread(error.to_json)}
+            last = {"error": error}
         except StreamClosedError:
             return
         except Exception:
             self.log.exception("Web Research: a fault while answering %s", self.request.path)
-            last = {"error": WebResearchError("internal", CODES["internal"].meaning).to_json()}
+            last = {"error": WebResearchError("internal", CODES["internal"].meaning)}
         with contextlib.suppress(StreamClosedError):
             await self.send_line(last)
             await self.finish(set_content_type=NDJSON)
@@ -117,8 +122,7 @@ class OperationHandler(WebResearchHandler):
 
         async def with_phases() -> dict[str, Any]:
             """Send the phases and return the last line."""
-            page = await self.run(work, lambda phase: {"phase": phase})
-            return {"result": await asyncio.to_thread(page.to_json)}
+            return {"result": await self.run(work, lambda phase: {"phase": phase})}
 
         if self.wants_stream:
             await self.stream(with_phases)
@@ -128,4 +132,4 @@ class OperationHandler(WebResearchHandler):
         except WebResearchError as error:
             outcome = error
             self.set_error_status(error)
-        await self.send_json(await asyncio.to_thread(outcome.to_json))
+        await self.send_json(outcome)

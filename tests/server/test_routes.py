@@ -165,11 +165,29 @@ def test_batch(call: Caller) -> None:
     urls = [PAGE, "http://10.0.0.1/", "http://www.example.org/json"]
     lines = call("POST", "webresearch/batch", {"requests": [{"url": url} for url in urls]}).lines
     assert lines[-1] == {"result": "done"}
-    outcomes = [line for line in lines if "index" in line and "phase" not in line]
+    outcomes = sorted((line for line in lines if "index" in line and "phase" not in line), key=lambda x: x["index"])
     assert [line["index"] for line in outcomes] == [0, 1, 2]
     assert outcomes[0]["result"]["url"] == PAGE
     assert outcomes[1]["error"]["code"] == "blocked_address"
     assert outcomes[2]["result"]["kind"] == "json"
+
+
+def test_a_batch_delivers_what_is_done_while_the_rest_is_read(call: Caller, web: Site) -> None:
+    connection = call.connect()
+    urls = ["http://www.example.org/gate?batch", f"{PAGE}?batch", "http://10.0.0.1/"]
+    response = call.send(connection, "POST", "webresearch/batch", {"requests": [{"url": url} for url in urls]})
+    done: dict[int, Any] = {}
+    while len(done) < 2:
+        line = json.loads(response.readline())
+        if "phase" not in line:
+            done[line["index"]] = line
+    assert done[1]["result"]["status"] == 200
+    assert done[2]["error"]["code"] == "blocked_address"
+    web.release()
+    lines = [json.loads(line) for line in response.read().splitlines()]
+    assert [line["index"] for line in lines if "index" in line and "phase" not in line] == [0]
+    assert lines[-1] == {"result": "done"}
+    connection.close()
 
 
 def test_extract(call: Caller, web: Site) -> None:
