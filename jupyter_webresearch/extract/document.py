@@ -9,19 +9,23 @@ from typing import Literal
 from jupyter_webresearch.extract import charset, flat, limits, sanitise, tree, urls
 from jupyter_webresearch.extract.charset_labels import CODECS
 from jupyter_webresearch.extract.escape import escape_block_start, escape_text
-from jupyter_webresearch.extract.leaves import collect
+from jupyter_webresearch.extract.leaves import collect, words_of
 from jupyter_webresearch.extract.limits import Limits, bound_source
 from jupyter_webresearch.extract.markdown import Renderer
 from jupyter_webresearch.extract.metadata import read_metadata
 from jupyter_webresearch.extract.select import drop_chrome, prune, select
 from jupyter_webresearch.extract.standardise import standardise
-from jupyter_webresearch.extract.tables import CellBudget
+from jupyter_webresearch.extract.tables import CellBudget, spanned_area
 from jupyter_webresearch.kinds import kind_of
 from jupyter_webresearch.models import Extraction
 
 __all__ = ["Limits", "Stage", "extract_document", "warm_up"]
 
 Stage = Literal["article", "page", "text", "raw"]
+_DEPTH_OF_OUR_OWN = 20  # nesting that the parser may add to what the source says
+# trafilatura's time: some 50 us an element, but each cell that a span covers is one too.
+_MAX_ARTICLE_ELEMENTS = 40_000
+_MAX_ARTICLE_AREA = 20_000
 _WORD = re.compile(r"\w+")
 
 
@@ -73,54 +77,68 @@ def extract_document(
 
 
 def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits) -> Extraction:
+    notes = []
+    depth = tree.flatten(page, bounds.max_depth + _DEPTH_OF_OUR_OWN)
+    if depth:
+        notes.append(limits.limit_note("nesting", bounds.max_depth, depth))
     resolve = urls.LinkResolver(urls.base_of(page.root, url))
-    elements = sum(1 for _ in page.root.iter())
     standardise(page)
+    elements = sum(1 for _ in page.root.iter())
     metadata = read_metadata(page, resolve, url, elements)
     leaves = collect(page)
     total = sum(len(leaf.words) for leaf in leaves.all)
-    extractor = "page"
+    article, text = False, ""
     if stage == "article":
-        selection = select(page, leaves, url)
-        if selection.found:
-            extractor = "article"
-    if extractor == "page":
+        if elements > _MAX_ARTICLE_ELEMENTS or spanned_area(page.body) > _MAX_ARTICLE_AREA:
+            notes.append("limits: too large to look for the article in it")
+        else:
+            article, text = select(page, leaves, url)
+    if not article:
         drop_chrome(leaves)
     kept = sum(len(leaf.words) for leaf in leaves.all if leaf.keep)
-    prune(leaves)
+    if not article and len(words_of(text)) > kept:
+        return Extraction(
+            "html",
+            _paragraphs(text),
+            metadata.title,
+            metadata.values,
+            extractor="article",
+            hidden=page.hidden,
+            limits=tuple(notes),
+        )
+    live = prune(leaves)
     budget = CellBudget(bounds.max_cells)
-    renderer = Renderer(page, resolve, budget, metadata.titles)
+    renderer = Renderer(page, live, resolve, budget, metadata.titles)
     markdown = renderer.render()
     if _WORD.search(markdown) is None:
-        renderer = Renderer(page, resolve, CellBudget(bounds.max_cells))
+        # The title may be all there is.
+        renderer = Renderer(page, live, resolve, CellBudget(bounds.max_cells))
         markdown = renderer.render()
-    if _WORD.search(markdown) is None:
-        markdown = ""
-    notes: tuple[str, ...] = ()
     if budget.wanted > budget.limit:
-        notes = (limits.limit_note("cells", budget.limit, budget.wanted),)
+        notes.append(limits.limit_note("cells", budget.limit, budget.wanted))
     return Extraction(
         "html",
-        markdown,
+        markdown if _WORD.search(markdown) else "",
         title=metadata.title,
         metadata=metadata.values,
         links=tuple(renderer.links),
         tables=tuple(renderer.tables),
-        extractor=extractor,
-        kept_share=kept / total if total else 1.0,
+        extractor="article" if article else "page",
+        kept_share=round(kept / total, 4) if total else 1.0,
         hidden=page.hidden + renderer.hidden,
-        limits=notes,
+        limits=tuple(notes),
     )
 
 
 def _text_page(source: str) -> Extraction:
-    text, hidden = sanitise.clean("\n\n".join(flat.paragraphs_of(source)))
-    markdown = _paragraph(text) if _WORD.search(text) else ""
-    return Extraction("html", markdown, extractor="text", hidden=hidden)
+    text, hidden = sanitise.clean("\n".join(flat.paragraphs_of(source)))
+    return Extraction("html", _paragraphs(text) if _WORD.search(text) else "", extractor="text", hidden=hidden)
 
 
-def _paragraph(text: str) -> str:
-    return escape_block_start(escape_text(sanitise.clean(text)[0]))
+def _paragraphs(text: str) -> str:
+    """Return lines of text as paragraphs."""
+    text = escape_block_start(escape_text(sanitise.clean(text)[0]))
+    return "\n\n".join(line for line in map(str.strip, text.split("\n")) if line)
 
 
 def warm_up() -> None:

@@ -20,6 +20,7 @@ _BREAK = re.compile(
 )
 _CELL = re.compile(r"</?(?:td|th)(?=[\s/>])[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
+_NO_CHARACTER = re.compile(r"&#(?:[xX][0-9a-fA-F]{9,}|[0-9]{9,});?")
 _SPACES = re.compile(r"[^\S\n]+")
 
 
@@ -31,7 +32,8 @@ def paragraphs_of(source: str) -> list[str]:
     for entity, character in (("&nbsp;", " "), ("&quot;", '"'), ("&#39;", "'"), ("&gt;", ">"), ("&lt;", "<")):
         text = text.replace(entity, character)
     if "&" in text:
-        text = html.unescape(text)
+        # Python refuses to read thousands of digits; no character has a number of more than seven.
+        text = html.unescape(_NO_CHARACTER.sub("\ufffd", text))
     return [line for line in map(str.strip, text.split("\n")) if line]
 
 

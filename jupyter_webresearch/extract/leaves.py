@@ -13,7 +13,6 @@ from jupyter_webresearch.extract.tree import BLOCK, PageTree
 __all__ = ["Leaf", "Leaves", "collect", "words_of"]
 
 _WORDS = re.compile(r"\w+")
-_RANGED = frozenset({"table", "ul", "ol", "dl"})
 
 
 def words_of(text: str) -> list[str]:
@@ -60,10 +59,17 @@ class Leaf:
 
 @dataclass
 class Leaves:
-    """All leaves of a page, and which of them lie in each table and list (a range, since leaves are in order)."""
+    """All leaves of a page, and which of them lie in each block (a range, since leaves are in order)."""
 
     all: list[Leaf] = field(default_factory=list)
     within: dict[etree._Element, range] = field(default_factory=dict)
+
+    def range_of(self, element: etree._Element) -> range:
+        """Return the indexes of the leaves in the block that an element is or lies in."""
+        block: etree._Element | None = element
+        while block is not None and block not in self.within:
+            block = block.getparent()
+        return range(len(self.all)) if block is None else self.within[block]
 
 
 def collect(page: PageTree) -> Leaves:
@@ -79,6 +85,7 @@ class _Collector:
 
     def run(self) -> Leaves:
         self._walk(self.page.body, self.page.body, False)
+        self.leaves.within[self.page.body] = range(len(self.leaves.all))
         return self.leaves
 
     def _walk(self, element: etree._Element, block: etree._Element, linked: bool) -> None:
@@ -93,8 +100,7 @@ class _Collector:
                     first = len(self.leaves.all)
                     self._walk(child, child, linked)
                     self.current = None
-                    if tag in _RANGED:
-                        self.leaves.within[child] = range(first, len(self.leaves.all))
+                    self.leaves.within[child] = range(first, len(self.leaves.all))
                 elif tag == "img":
                     self._leaf(block).images.append(child)
                 else:

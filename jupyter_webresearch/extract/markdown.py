@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from itertools import pairwise
 
 from lxml import etree
@@ -43,6 +44,8 @@ class Renderer:
     ----------
     page
         The tree, standardised.
+    live
+        The elements in which there is something to show.
     resolve
         Makes links absolute.
     budget
@@ -56,14 +59,22 @@ class Renderer:
         What was rendered, in order.
     """
 
-    def __init__(self, page: PageTree, resolve: LinkResolver, budget: CellBudget, titles: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        page: PageTree,
+        live: Container[etree._Element],
+        resolve: LinkResolver,
+        budget: CellBudget,
+        titles: tuple[str, ...] = (),
+    ) -> None:
         self.page = page
+        self.live = live
         self.resolve = resolve
         self.budget = budget
         self.links: list[Link] = []
         self.tables: list[Table] = []
         self._titles = {_plain(title) for title in titles}
-        self._mixed = _inline_with_blocks(page.body)
+        self._mixed = _inline_with_blocks(page.body, live)
         self._unwritten = set(page.notes)
         self._indent = 0
         self._in_link = False
@@ -93,21 +104,25 @@ class Renderer:
         run: list[str] = []
         self._text(element.text, run)
         for child in element:
-            tag = tag_of(child)
-            if tag and tag not in UNSEEN:
-                if tag in BLOCK or (child in self._mixed and child not in self.page.formulas):
+            if child in self.live:
+                tag = tag_of(child)
+                if tag in BLOCK or child in self._mixed:
                     self._flush(run, blocks)
                     blocks.extend(self._block(child, tag))
                 else:
                     self._inline_element(child, tag, run)
-            elif child in self.page.formulas:
-                self._inline_element(child, tag, run)
-            self._text(child.tail, run)
+            elif child.tag == "br":
+                run.append("\n")
+            elif child.tag in BLOCK:
+                self._flush(run, blocks)
+            if child.tail:
+                self._text(child.tail, run)
         self._flush(run, blocks)
         return blocks
 
     def _flush(self, run: list[str], blocks: list[str]) -> None:
-        if not run:
+        if not run or (len(run) == 1 and run[0] == " "):
+            run.clear()
             return
         text = inline.finish("".join(run))
         run.clear()
@@ -170,15 +185,18 @@ class Renderer:
     def _everything(self, element: etree._Element, run: list[str]) -> None:
         self._text(element.text, run)
         for child in element:
-            tag = tag_of(child)
-            if child in self.page.formulas or (tag and tag not in UNSEEN):
+            if child in self.live:
+                tag = tag_of(child)
                 if tag in BLOCK:
                     run.append(" ")
                     self._everything(child, run)
                     run.append(" ")
                 else:
                     self._inline_element(child, tag, run)
-            self._text(child.tail, run)
+            elif child.tag == "br" or child.tag in BLOCK:
+                run.append(" ")
+            if child.tail:
+                self._text(child.tail, run)
 
     def _code(self, element: etree._Element) -> list[str]:
         code, hidden = clean(element_text(element))
@@ -197,9 +215,9 @@ class Renderer:
         start = (element.get("start") or "").strip()[:9]
         number = int(start) if start.isascii() and start.isdigit() else 1
         for child in element:
-            tag = tag_of(child)
-            if not tag or tag in UNSEEN:
+            if child not in self.live:
                 continue
+            tag = tag_of(child)
             blocks = self._block(child, tag) if tag != "li" else self._blocks(child)
             if not blocks:
                 continue
@@ -266,10 +284,14 @@ class Renderer:
     # Inline
 
     def _text(self, text: str | None, run: list[str]) -> None:
-        if text:
-            text, hidden = clean(text)
-            self._hidden += hidden
-            run.append(escape_text(_WHITE.sub(" ", text)))
+        if not text:
+            return
+        if text.isspace():
+            run.append(" ")
+            return
+        text, hidden = clean(text)
+        self._hidden += hidden
+        run.append(escape_text(_WHITE.sub(" ", text)))
 
     def _inline_element(self, element: etree._Element, tag: str, run: list[str]) -> None:
         formula = self.page.formulas.get(element)
@@ -359,11 +381,11 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
-def _inline_with_blocks(body: etree._Element) -> set[etree._Element]:
-    """Return the inline elements that hold a block somewhere below."""
+def _inline_with_blocks(body: etree._Element, live: Container[etree._Element]) -> set[etree._Element]:
+    """Return the inline elements that hold a block with something to show."""
     found: set[etree._Element] = set()
-    for element in body.iter():
-        if element.tag in BLOCK:
+    for element in body.iter(*BLOCK):
+        if element in live:
             parent = element.getparent()
             while parent is not None and parent.tag not in BLOCK and parent not in found:
                 found.add(parent)

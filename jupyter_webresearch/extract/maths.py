@@ -14,16 +14,13 @@ from lxml import etree
 
 from jupyter_webresearch.extract.mathml import tex_of_mathml
 from jupyter_webresearch.extract.tex import is_safe, tidy
-from jupyter_webresearch.extract.tree import Formula, PageTree, element_text, finder, remove, tag_of, tester
+from jupyter_webresearch.extract.tree import Formula, PageTree, element_text, finder, remove, tag_of
 
 __all__ = ["standardise"]
 
-_ANY = tester(
-    "(//*[local-name()='math' or local-name()='mjx-container' or local-name()='math-renderer' or @data-math or "
-    "@data-latex or contains(@class,'katex') or contains(@class,'MathJax') or contains(@class,'mwe-math') or "
-    "contains(@class,'latex') or contains(@class,'ltx_') or contains(@class,'math') or contains(@class,'tex')]"
-    "|//script[starts-with(@type,'math/')]|//img[contains(@src,'latex') or contains(@src,'cht=tx')])"
-)
+# A page without any of these words in its source holds no formula.
+_HINTS = ("<math", ":math", "mjx-", "math/", "katex", "MathJax", "mwe-math", "data-math", "data-latex", "ltx_", "latex",
+          "math-renderer", "cht=tx")  # fmt: skip
 _SCRIPTS = finder("//script[starts-with(@type,'math/tex') or starts-with(@type,'math/latex')]")
 _RENDERED_BY_SCRIPT = finder(
     "//*[contains(@class,'MathJax_Preview') or contains(@class,'MathJax_Display') or contains(@class,'MathJax_SVG') or "
@@ -45,7 +42,7 @@ _LOOKS_LIKE_TEX = re.compile(r"[\\^_= ]")
 def standardise(page: PageTree) -> None:
     """Find formulas and record them in ``page.formulas``; their elements become spans that hold the TeX as text."""
     root = page.root
-    if not _ANY(root):
+    if not any(hint in page.source for hint in _HINTS):
         return
     scripts = _SCRIPTS(root)
     for script in scripts:

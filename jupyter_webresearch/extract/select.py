@@ -7,7 +7,7 @@ rendered.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
 
 import trafilatura
 from lxml import etree
@@ -17,42 +17,69 @@ from jupyter_webresearch.extract.leaves import Leaves
 from jupyter_webresearch.extract.structure import repair
 from jupyter_webresearch.extract.tree import PageTree
 
-__all__ = ["Selection", "drop_chrome", "prune", "select"]
+__all__ = ["drop_chrome", "prune", "select"]
 
+_MAX_SIBLINGS = 800
 _COVERED = 0.5  # share of a leaf's words that must have been chosen
 _CHROME_AT_MOST = 0.3  # share of the page's words that must remain without navigation and footer
 _FOUND = 0.5  # share of the chosen text that must have been found in the page
 
 
-@dataclass(frozen=True)
-class Selection:
-    """What of a page was chosen.
+def select(page: PageTree, leaves: Leaves, url: str) -> tuple[bool, str]:
+    """Mark the leaves of the article with ``keep``.
 
-    Attributes
-    ----------
-    found
-        Whether leaves were marked; if not, ``text`` is all there is.
-    text
-        The article's text as trafilatura gave it, one block a line; empty when there is no article.
+    Returns
+    -------
+    tuple[bool, str]
+        Whether leaves were marked, and the article's text as trafilatura gives it, one block a line: some pages hold
+        it only where readers don't see it (JSON-LD).
     """
-
-    found: bool
-    text: str
-
-
-def select(page: PageTree, leaves: Leaves, url: str) -> Selection:
-    """Mark the leaves of the article with ``keep``."""
-    text = str(trafilatura.extract(page.root, url=url, include_comments=False, include_tables=True) or "")
+    root, cut = _shortened(page)
+    text = str(trafilatura.extract(root, url=url, include_comments=False, include_tables=True) or "")
     if not text:
-        return Selection(False, "")
+        return False, ""
     total = mark_covered(leaves.all, text)
     for leaf in leaves.all:
         leaf.keep = bool(leaf.words) and leaf.covered >= _COVERED * len(leaf.words)
     kept = sum(len(leaf.words) for leaf in leaves.all if leaf.keep)
     if kept < _FOUND * total or not kept:
-        return Selection(False, text)
+        return False, text
+    _extend(leaves, cut)
     repair(page, leaves)
-    return Selection(True, text)
+    return True, text
+
+
+def _shortened(page: PageTree) -> tuple[etree._Element, dict[etree._Element, list[etree._Element]]]:
+    """Return a tree in which no element has more than some hundred children, and the children that are not in it.
+
+    trafilatura's time grows with the square of the siblings that it keeps (2.3.1: 10,000 paragraphs take seconds). The
+    first some hundred are enough to decide on all.
+    """
+    crowded = [element for element in page.body.iter() if len(element) > _MAX_SIBLINGS]
+    if not crowded:
+        return page.root, {}
+    cut = {element: list(element)[_MAX_SIBLINGS:] for element in crowded}
+    root = copy.deepcopy(page.root)
+    for element in [element for element in root.iter() if len(element) > _MAX_SIBLINGS]:
+        del element[_MAX_SIBLINGS:]
+    return root, cut
+
+
+def _extend(leaves: Leaves, cut: dict[etree._Element, list[etree._Element]]) -> None:
+    """Keep the children that were cut off where most of the text of their elder siblings was chosen."""
+    for parent, children in cut.items():
+        unseen = set(children)
+        rest, words, kept = [], 0, 0
+        for i in leaves.range_of(parent):
+            leaf = leaves.all[i]
+            if any(node in unseen for node in (leaf.block, *leaf.block.iterancestors())):
+                rest.append(leaf)
+            else:
+                words += len(leaf.words)
+                kept += len(leaf.words) if leaf.keep else 0
+        if kept >= _COVERED * words:
+            for leaf in rest:
+                leaf.keep = bool(leaf.words)
 
 
 def drop_chrome(leaves: Leaves) -> None:
@@ -65,16 +92,25 @@ def drop_chrome(leaves: Leaves) -> None:
             leaf.keep = True
 
 
-def prune(leaves: Leaves) -> None:
-    """Take the text and images of all other leaves out of the tree."""
+def prune(leaves: Leaves) -> set[etree._Element]:
+    """Take the text and images of all other leaves out of the tree.
+
+    Returns
+    -------
+    set[etree._Element]
+        The elements in which something is left to show.
+    """
+    live: set[etree._Element] = set()
     for leaf in leaves.all:
-        if leaf.keep:
+        if not leaf.keep:
+            for element in leaf.texts:
+                element.text = None
+            for element in leaf.tails:
+                element.tail = None
             continue
-        for element in leaf.texts:
-            element.text = None
-        for element in leaf.tails:
-            element.tail = None
-        for image in leaf.images:
-            parent: etree._Element | None = image.getparent()
-            if parent is not None:
-                image.tag = "source"
+        for element in (*leaf.texts, *leaf.tails, *leaf.images, leaf.block):
+            node: etree._Element | None = element
+            while node is not None and node not in live:
+                live.add(node)
+                node = node.getparent()
+    return live

@@ -7,7 +7,7 @@ import re
 from lxml import etree
 
 from jupyter_webresearch.extract import code, footnotes, images, maths
-from jupyter_webresearch.extract.tree import PageTree, element_text, finder, remove
+from jupyter_webresearch.extract.tree import HEADINGS, PageTree, element_text, finder, remove, text_length
 
 __all__ = ["standardise"]
 
@@ -18,16 +18,13 @@ _HIDDEN_STYLE = re.compile(
     r"|clip\s*:\s*rect\(\s*[01](?:px)?[\s,]|text-indent\s*:\s*-\d{3,}|(?:left|top)\s*:\s*-\d{4,})",
     re.IGNORECASE,
 )
-_HIDDEN = finder("//*[@hidden or @style or self::dialog or self::template]")
+_HIDDEN = finder("//*[@hidden]|//*[@style]|//dialog|//template")
 _NEVER_SEEN = finder("//style|//script[not(@type='application/ld+json')]")
 _NOSCRIPT = finder("//noscript")
 _CONTAINERS = finder("//button|//svg|//canvas|//object|//audio|//video|//map")
 _LONGEST_LABEL = 300  # characters that a button or a fallback text may have; more is a page inside an unclosed tag
 _COMMENTS = finder("//comment()")
-_PERMALINKS = finder(
-    "//*[self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6]//a[starts-with(@href,'#')"
-    " or contains(@class,'anchor') or contains(@class,'headerlink') or contains(@class,'permalink')]"
-)
+_PERMALINK_CLASS = re.compile("anchor|headerlink|permalink")
 _PERMALINK_TEXT = frozenset({"link", "permalink", "🔗", "#", "¶", "§", ""})
 _EDIT_LINKS = finder("//*[contains(@class,'mw-editsection')]")
 _CONTROLS = finder("//*[@aria-controls or @data-target or @data-bs-target]|//a[starts-with(@href,'#')]")
@@ -50,12 +47,15 @@ def standardise(page: PageTree) -> None:
     code.standardise(page)
     footnotes.standardise(page)
     images.resolve_lazy(page.root)
-    for element in _EDIT_LINKS(page.root):
-        remove(element)
-    for anchor in _PERMALINKS(page.root):
-        text = element_text(anchor).strip().lower()
-        if text in _PERMALINK_TEXT or (len(text) == 1 and not text.isalnum()):
-            remove(anchor)
+    if "mw-editsection" in page.source:
+        for element in _EDIT_LINKS(page.root):
+            remove(element)
+    for heading in page.body.iter(*HEADINGS):
+        for anchor in list(heading.iter("a")):
+            if (anchor.get("href") or "").startswith("#") or _PERMALINK_CLASS.search(anchor.get("class") or ""):
+                text = element_text(anchor).strip().lower()
+                if text in _PERMALINK_TEXT or (len(text) == 1 and not text.isalnum()):
+                    remove(anchor)
 
 
 def _remove_hidden(page: PageTree) -> None:
@@ -68,14 +68,14 @@ def _remove_hidden(page: PageTree) -> None:
     if not candidates:
         return
     opened = _opened_by_controls(page)
-    total = len(element_text(page.body))
+    total = text_length(page.body)
     hidden = set(candidates)
     for element in candidates:
         if any(parent in hidden for parent in element.iterancestors()):
             continue
         if element.get("id") in opened or (element.get("role") == "tabpanel" and element.get("aria-labelledby")):
             hidden.discard(element)
-        elif len(element_text(element)) <= _MOST_OF_THE_PAGE * total:
+        elif text_length(element) <= _MOST_OF_THE_PAGE * total:
             remove(element)
             page.hidden += 1
         else:
@@ -94,7 +94,7 @@ def _opened_by_controls(page: PageTree) -> set[str]:
 def _settle_noscript(page: PageTree) -> None:
     """Show the text for readers without scripts where it is most of the page, else drop it."""
     for element in _NOSCRIPT(page.root):
-        if len(element_text(element)) > _MOST_OF_THE_PAGE * len(element_text(page.body)):
+        if text_length(element) > _MOST_OF_THE_PAGE * text_length(page.body):
             element.tag = "div"
         else:
             remove(element)
@@ -103,7 +103,7 @@ def _settle_noscript(page: PageTree) -> None:
 def _open_containers(page: PageTree) -> None:
     """Drop buttons, drawings and players; one that was never closed holds the page and becomes a plain block."""
     for element in _CONTAINERS(page.body):
-        if len(element_text(element)) > _LONGEST_LABEL and element.find(".//p") is not None:
+        if text_length(element) > _LONGEST_LABEL and element.find(".//p") is not None:
             element.tag = "div"
         elif element.tag in ("button", "svg"):
             remove(element)

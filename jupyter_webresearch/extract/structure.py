@@ -39,7 +39,7 @@ class _Repair:
         self.leaves = leaves
         self.all = leaves.all
         self.container = _container(page.body, self.all)
-        self.inside = _range_inside(self.container, self.all)
+        self.inside = leaves.range_of(self.container)
         kept = [i for i in self.inside if self.all[i].keep] or list(self.inside)
         self.first, self.last = kept[0], kept[-1]
         self.chrome: dict[etree._Element, bool] = {}
@@ -206,17 +206,6 @@ def _container(body: etree._Element, leaves: Sequence[Leaf]) -> etree._Element:
             break
         container = parent
     return container
-
-
-def _range_inside(container: etree._Element, leaves: Sequence[Leaf]) -> range:
-    """Return the indexes of the leaves inside an element; they are contiguous."""
-    first = next((i for i, leaf in enumerate(leaves) if _holds(container, leaf.block)), 0)
-    last = next((i for i in range(len(leaves) - 1, -1, -1) if _holds(container, leaves[i].block)), len(leaves) - 1)
-    return range(first, last + 1)
-
-
-def _holds(container: etree._Element, element: etree._Element) -> bool:
-    return any(node is container for node in _up(element))
 
 
 def _up(element: etree._Element) -> Iterator[etree._Element]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from lxml import etree
 
 from jupyter_webresearch.extract.limits import CELL_SPANS
-from jupyter_webresearch.extract.tree import element_text
+from jupyter_webresearch.extract.tree import element_text, finder
 
-__all__ = ["CellBudget", "Grid", "grid_of", "is_data_table", "rows_of"]
+__all__ = ["CellBudget", "Grid", "grid_of", "is_data_table", "rows_of", "spanned_area"]
+
+_SPANNED = finder("//td[@colspan or @rowspan]|//th[@colspan or @rowspan]")
 
 Grid = list[list["etree._Element | None"]]
 """Rows of cells; a spanned position holds the cell that covers it, an empty one None."""
@@ -95,6 +97,11 @@ def grid_of(table: etree._Element, budget: CellBudget) -> Grid:
     if width * len(grid) > budget.limit:
         width = max(1, budget.limit // len(grid))
     return [(line + [None] * (width - len(line)))[:width] for line in grid]
+
+
+def spanned_area(root: etree._Element) -> int:
+    """Return the number of positions that the cells with a colspan or rowspan ask for."""
+    return sum(_span(cell, "colspan", CELL_SPANS[0]) * _span(cell, "rowspan", CELL_SPANS[1]) for cell in _SPANNED(root))
 
 
 def _span(cell: etree._Element, name: str, limit: int) -> int:

@@ -8,7 +8,20 @@ from dataclasses import dataclass, field
 
 from lxml import etree, html
 
-__all__ = ["BLOCK", "HEADINGS", "Formula", "PageTree", "element_text", "finder", "parse", "remove", "tag_of", "tester"]
+__all__ = [
+    "BLOCK",
+    "HEADINGS",
+    "Formula",
+    "PageTree",
+    "element_text",
+    "finder",
+    "flatten",
+    "parse",
+    "remove",
+    "tag_of",
+    "tester",
+    "text_length",
+]
 
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
@@ -42,6 +55,8 @@ class PageTree:
     ----------
     root, body
         The tree.
+    source
+        What it was parsed from: asking whether a word is in there is far cheaper than asking the tree.
     formulas
         Elements that stand for a formula.
     languages
@@ -56,6 +71,7 @@ class PageTree:
 
     root: etree._Element
     body: etree._Element
+    source: str = ""
     formulas: dict[etree._Element, Formula] = field(default_factory=dict)
     languages: dict[etree._Element, str] = field(default_factory=dict)
     note_marks: dict[etree._Element, etree._Element] = field(default_factory=dict)
@@ -74,7 +90,7 @@ def parse(source: str) -> PageTree | None:
     if root is None:
         return None
     body = root.find("body")
-    return PageTree(root, root if body is None else body)
+    return PageTree(root, root if body is None else body, source)
 
 
 def tag_of(element: etree._Element) -> str:
@@ -86,6 +102,44 @@ def tag_of(element: etree._Element) -> str:
 def element_text(element: etree._Element) -> str:
     """Return all text inside an element."""
     return "".join(map(str, element.itertext()))
+
+
+_LENGTH = etree.XPath("string-length()")
+
+
+def text_length(element: etree._Element) -> int:
+    """Return the number of characters of the text inside an element."""
+    length = _LENGTH(element)
+    return int(length) if isinstance(length, float) else 0
+
+
+def flatten(page: PageTree, depth: int) -> int:
+    """Make flat text of what is nested deeper than ``depth``, since the parser's own count can exceed ours.
+
+    Returns
+    -------
+    int
+        The depth that was found, when it was more than ``depth``, else 0.
+    """
+    deepest = level = 0
+    cut = []
+    for event, element in etree.iterwalk(page.root, events=("start", "end")):
+        if event == "end":
+            level -= 1
+            continue
+        level += 1
+        if level > deepest:
+            deepest = level
+        if level == depth and len(element):
+            cut.append(element)
+    if deepest <= depth:
+        return 0
+    for element in cut:
+        text = " ".join(map(str, element.itertext(etree.Element)))
+        for child in list(element):
+            element.remove(child)
+        element.text = text
+    return deepest
 
 
 def remove(element: etree._Element) -> None:
