@@ -6,16 +6,15 @@ table only. Decoding never fails: what does not belong becomes U+FFFD.
 
 from __future__ import annotations
 
-import re
-
+from jupyter_webresearch.extract.charset_detection import detect
 from jupyter_webresearch.extract.charset_labels import CODECS, canonical
+from jupyter_webresearch.extract.charset_prescan import declared_label
 from jupyter_webresearch.models import Charset
 
 __all__ = ["decode"]
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
-_PRESCAN = 1024
-_DETECT = 64 * 1024
+_PRESCAN = 1024  # bytes in which a declaration counts (HTML Standard, "prescan a byte stream")
 
 
 def decode(data: bytes, header_label: str = "", *, markup: bool = True) -> tuple[str, Charset]:
@@ -39,54 +38,32 @@ def decode(data: bytes, header_label: str = "", *, markup: bool = True) -> tuple
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             return _decoded(data[len(bom) :], encoding, "bom")
-    labelled = canonical(header_label)
+    labelled = canonical(header_label[:100])
     if labelled:
         return _decoded(data, labelled, "header")
-    wide = _utf16_pattern(data)
+    wide = _wide(data)
     if wide:
         return _decoded(data, wide, "detected")
-    declared = prescan(data) if markup else None
+    declared = canonical(declared_label(data[:_PRESCAN])) if markup else None
     if declared:
-        return _decoded(data, declared, "meta")
-    return _decoded(data, _detect(data), "detected")
+        # A declaration that could be read as ASCII can't be in UTF-16 (HTML Standard, prescan, last steps).
+        return _decoded(data, "utf-8" if declared.startswith("utf-16") else declared, "meta")
+    return _decoded(data, detect(data), "detected")
 
 
 def _decoded(data: bytes, encoding: str, origin: str) -> tuple[str, Charset]:
-    return data.decode(CODECS[encoding], "replace"), Charset(encoding, origin)
+    return data.decode(CODECS[encoding], "replace").replace("\ufeff", "", 1), Charset(encoding, origin)
 
 
-_META = re.compile(rb"<meta[\s/][^>]*?charset\s*=\s*[\"']?\s*([^\s\"'/>;]+)", re.IGNORECASE)
-
-
-def prescan(data: bytes) -> str | None:
-    """Return the encoding that a ``<meta>`` in the first 1,024 bytes names, or None."""
-    match = _META.search(data[:_PRESCAN])
-    name = canonical(match.group(1).decode("ascii", "replace")) if match else None
-    return "utf-8" if name and name.startswith("utf-16") else name
-
-
-def _utf16_pattern(data: bytes) -> str | None:
+def _wide(data: bytes) -> str | None:
+    """Return UTF-16 in the byte order that the zero bytes of Latin text show, if they do."""
     head = data[:512]
-    if len(head) < 8:
+    half = len(head) // 2
+    if half < 4:
         return None
     even, odd = head[::2].count(0), head[1::2].count(0)
-    half = len(head) // 2
     if odd > 0.7 * half and even < 0.1 * half:
         return "utf-16le"
     if even > 0.7 * half and odd < 0.1 * half:
         return "utf-16be"
     return None
-
-
-def _detect(data: bytes) -> str:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if error.start >= len(data) - 3:
-            return "utf-8"
-    else:
-        return "utf-8"
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(data[:_DETECT], steps=5, chunk_size=512, threshold=0.2).best()
-    return (canonical(best.encoding.replace("_", "-")) if best else None) or "windows-1252"
