@@ -1,6 +1,6 @@
 """Photograph the quickstart in JupyterLab: ``python docs/screenshots.py FOLDER``.
 
-``docs/images/quickstart.png`` is ``quickstart.png`` of this. The others are for looking: light and dark, wide and narrow.
+``docs/images/quickstart.png`` is one of these pictures. The others are for looking: light and dark, wide and narrow.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ READY = "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.
 
 async def main(folder: Path) -> None:
     """Write the pictures into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as temporary, Lab(Path(temporary) / "lab", []) as lab:
         shutil.copytree(ROOT / "notebooks", lab.notebooks, dirs_exist_ok=True)
@@ -53,4 +52,6 @@ async def _command(page: Page, name: str, arguments: dict[str, str] | None = Non
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    target = Path(sys.argv[1])
+    target.mkdir(parents=True, exist_ok=True)
+    asyncio.run(main(target))

@@ -383,16 +383,17 @@ class Page:
         ValueError
             When the page holds none of these.
         """
+        frame: pandas.DataFrame
         if self.kind == "csv":
             text = self.whole().markdown
-            frame: pandas.DataFrame = _pandas().read_csv(io.StringIO(text), sep=_delimiter(text, self.content_type))
-            return frame
-        if self.kind == "json":
+            frame = _pandas().read_csv(io.StringIO(text), sep=_delimiter(text, self.content_type))
+        elif self.kind == "json":
             frame = _pandas().json_normalize(self.json())
-            return frame
-        if self.tables:
-            return self.tables[0].df
-        raise ValueError(f"{self.url} holds no table; page.kind is {self.kind!r}")
+        elif self.tables:
+            frame = self.tables[0].df
+        else:
+            raise ValueError(f"{self.url} holds no table; page.kind is {self.kind!r}")
+        return frame
 
     def next(self) -> Page:
         """Read on from ``next_offset``: free, and from the same bytes.
