@@ -90,9 +90,11 @@ class ExtractHandler(OperationHandler):
     async def post(self) -> None:
         """Answer with the Page."""
         known = {"url", "content_type", "token", "_xsrf", "no_track_activity"}  # the last three are Jupyter's own
-        for name in self.request.query_arguments:
+        for name, values in self.request.query_arguments.items():
             if name not in known:
                 raise BadInput("bad_request", f"{name[:80]!r} is not known here")
+            if len(values) > 1:
+                raise BadInput("bad_request", f"{name} is given more than once")
         url = self.get_query_argument("url", None)
         if url is None:
             raise BadInput("bad_request", "url is missing")

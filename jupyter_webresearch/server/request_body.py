@@ -5,19 +5,29 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from jupyter_webresearch.errors import BadInput
 from jupyter_webresearch.models import FetchRequest
 
-__all__ = ["MAX_BATCH", "MAX_URLS", "read_batch", "read_fetch", "read_urls"]
+__all__ = ["MAX_BATCH", "MAX_URLS", "MAX_VALUES", "read_batch", "read_fetch", "read_urls"]
 
 MAX_BATCH = 1000
 """Requests of one batch."""
 
 MAX_URLS = 10_000
 """URLs of one check."""
+
+MAX_VALUES = 50_000
+"""Values of one body: json's decoder keeps the interpreter, and with it the server's loop, to itself while it runs."""
+
+QUOTE = ord('"')
+# What lies before a string or the mark of one more value; a string's inside, or a part of it if it has many escapes:
+# no match takes long, so that other threads get their turn.
+_BEFORE = re.compile(rb'[^",\[{]*')
+_INSIDE = re.compile(rb'[^"\\]*(?:\\.[^"\\]*){0,4096}', re.DOTALL)
 
 
 def _text(value: Any) -> bool:
@@ -86,13 +96,59 @@ def read_urls(body: bytes) -> list[str]:
 
 
 def _object(body: bytes) -> dict[str, Any]:
+    """Parse strictly (RFC 8259): UTF-8, no NaN, no name twice, of which callers and we might read another one."""
+    if not _is_small(body):
+        raise _bad(f"the request's body holds more than {MAX_VALUES} values")
     try:
-        data = json.loads(body)
+        data = _DECODER.decode(body.decode("utf-8"))
     except (ValueError, RecursionError):
-        raise _bad("the request's body is not JSON") from None
+        raise _bad("the request's body is not JSON, in UTF-8 and without a name twice") from None
     if not isinstance(data, dict):
         raise _bad("the request's body must be a JSON object")
     return data
+
+
+def _is_small(body: bytes) -> bool:
+    """Whether a body has few enough values, of which each but the first comes after a comma or bracket."""
+    if sum(body.count(mark) for mark in (b",", b"[", b"{")) <= MAX_VALUES:
+        return True
+    found = position = 0
+    while (position := _end(_BEFORE, body, position)) < len(body):
+        if body[position] == QUOTE:
+            inside = position + 1
+            while (position := _end(_INSIDE, body, inside)) > inside:
+                inside = position
+        else:
+            found += 1
+            if found > MAX_VALUES:
+                return False
+        position += 1
+    return True
+
+
+def _end(pattern: re.Pattern[bytes], body: bytes, position: int) -> int:
+    match = pattern.match(body, position)
+    return match.end() if match else position
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        raise ValueError("a name stands twice")
+    return data
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 20:  # Python before 3.10.7 converts millions of digits, which takes minutes
+        raise ValueError("this number is too long")
+    return int(digits)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_whole, parse_constant=_no_constant)
 
 
 def _only_list(data: dict[str, Any], name: str, most: int) -> list[Any]:

@@ -6,11 +6,13 @@ import asyncio
 import base64
 import json
 import threading
+import time
 from typing import Any
 
 import pytest
 
-from jupyter_webresearch.errors import CODES
+from jupyter_webresearch.errors import CODES, BadInput
+from jupyter_webresearch.server.request_body import read_fetch
 from tests.server.running import TOKEN, Caller, ThreadServer
 from tests.sites import Site
 
@@ -174,20 +176,16 @@ def test_batch(call: Caller) -> None:
 
 def test_a_batch_delivers_what_is_done_while_the_rest_is_read(call: Caller, web: Site) -> None:
     connection = call.connect()
-    urls = ["http://www.example.org/gate?batch", f"{PAGE}?batch", "http://10.0.0.1/"]
-    response = call.send(connection, "POST", "webresearch/batch", {"requests": [{"url": url} for url in urls]})
-    done: dict[int, Any] = {}
-    while len(done) < 2:
-        line = json.loads(response.readline())
-        if "phase" not in line:
-            done[line["index"]] = line
+    urls = ["http://www.example.org/hang?batch", f"{PAGE}?batch", "http://10.0.0.1/"]
+    with call.send(connection, "POST", "webresearch/batch", {"requests": [{"url": url} for url in urls]}) as response:
+        done: dict[int, Any] = {}
+        while len(done) < 2:
+            line = json.loads(response.readline())
+            if "phase" not in line:
+                done[line["index"]] = line
+    connection.close()
     assert done[1]["result"]["status"] == 200
     assert done[2]["error"]["code"] == "blocked_address"
-    web.release()
-    lines = [json.loads(line) for line in response.read().splitlines()]
-    assert [line["index"] for line in lines if "index" in line and "phase" not in line] == [0]
-    assert lines[-1] == {"result": "done"}
-    connection.close()
 
 
 def test_extract(call: Caller, web: Site) -> None:
@@ -233,7 +231,7 @@ def test_a_saved_body_is_taken_once_and_by_its_session_only(server: ThreadServer
     [
         ("fetch", b"", "JSON"),
         ("fetch", b"{", "JSON"),
-        ("fetch", b"[" * 100_000, "JSON"),
+        ("fetch", b"[" * 40_000, "JSON"),
         ("fetch", b"[]", "object"),
         ("fetch", {}, "url"),
         ("fetch", {"url": 1}, "url"),
@@ -247,6 +245,19 @@ def test_a_saved_body_is_taken_once_and_by_its_session_only(server: ThreadServer
         ("fetch", {"url": PAGE, "body": "a", "body_base64": "YQ=="}, "body_base64"),
         ("fetch", {"url": PAGE, "body_base64": "!"}, "body_base64"),
         ("fetch", b'{"url": "http://e.org/", "body": "\\ud800"}', "body"),
+        ("fetch", b'{"url": "http://e.org/", "url": "http://10.0.0.1/"}', "twice"),
+        ("fetch", b'{"url": "http://e.org/", "\\u0075rl": "http://10.0.0.1/"}', "twice"),
+        ("fetch", b'{"url": "http://e.org/", "offset": NaN}', "JSON"),
+        ("fetch", b'{"url": "http://e.org/", "offset": -Infinity}', "JSON"),
+        ("fetch", b'{"url": "http://e.org/", "offset": 1e400}', "offset"),
+        ("fetch", b'{"url": "http://e.org/", "offset": ' + b"9" * 1_000_000 + b"}", "JSON"),
+        ("fetch", b'{"url": "http://e.org/\xff"}', "UTF-8"),
+        ("fetch", b'{"url": "http://e.org/\xed\xa0\x80"}', "UTF-8"),
+        ("fetch", '{"url": "http://e.org/"}'.encode("utf-16"), "UTF-8"),
+        ("fetch", b'{"a":' * 40_000, "JSON"),
+        ("fetch", b'{"url": "http://e.org/", "headers": [' + b'["a", "b"],' * 400_000 + b"]}", "50000 values"),
+        ("check-url", b'{"urls": [' + b"[]," * 2_000_000 + b"1]}", "50000 values"),
+        ("check-url", b'{"urls": [' + b"1," * 60_000 + b"1]}", "50000 values"),
         ("batch", {"requests": PAGE}, "requests"),
         ("batch", {"requests": [PAGE]}, "requests[0]"),
         ("batch", {"requests": [{"url": PAGE}, {"uri": PAGE}]}, "requests[1].uri"),
@@ -256,6 +267,8 @@ def test_a_saved_body_is_taken_once_and_by_its_session_only(server: ThreadServer
         ("check-url", {"url": []}, "url"),
         ("extract", b"text", "url"),
         ("extract?url=https://e.org/&typ=x", b"text", "typ"),
+        ("extract?url=https://e.org/&url=https://f.org/", b"text", "url"),
+        ("extract?url=%ff", b"text", "url"),
     ],
 )
 def test_what_is_not_understood_is_named(call: Caller, web: Site, route: str, body: Any, named: str) -> None:
@@ -264,6 +277,20 @@ def test_what_is_not_understood_is_named(call: Caller, web: Site, route: str, bo
     is_error(answer, 400, "bad_request")
     assert named in answer.json["message"]
     assert len(web.seen) == before
+
+
+@pytest.mark.parametrize("escaped", [",[{" * 100_000, '\\"' * 100_000, "\\\\" * 100_000 + ",", "{" * 60_000 + '\\"'])
+def test_marks_inside_of_text_are_no_values(escaped: str) -> None:
+    body = f'{{"url": "https://example.org/", "body": "{escaped}"}}'.encode()
+    assert read_fetch(body).body == json.loads(f'"{escaped}"').encode()
+
+
+@pytest.mark.parametrize("body", [b'{"url":"' + b"," * 2_000_000, b'"\\' * 1_000_000 + b"," * 60_000])
+def test_the_time_to_look_at_a_body_is_linear(body: bytes) -> None:
+    started = time.process_time()
+    with pytest.raises(BadInput):
+        read_fetch(body)
+    assert time.process_time() - started < 2  # quadratic takes hours
 
 
 @pytest.mark.parametrize("route", ["fetch", "batch", "check-url", "extract?url=https://e.org/", "hello"])
