@@ -72,7 +72,7 @@ def _lines(lines: list[str]) -> Iterator[str]:
 def _line(text: str) -> str:
     note = _NOTE.match(text)
     if note:
-        return f"[{note.group(1)}] {plain_inline(text[note.end() :])}"
+        return f"[{note.group(1)}] {plain_inline(text[note.end() :].removesuffix(' ↩'))}"
     heading = _HEADING.match(text)
     return plain_inline(text[heading.end() :] if heading else text.rstrip())
 

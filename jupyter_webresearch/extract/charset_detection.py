@@ -66,7 +66,8 @@ def _is_utf8(data: bytes) -> bool:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.start >= len(data) - _CUT and error.reason == "unexpected end of data"
+        cut = error.start >= len(data) - _CUT and error.reason == "unexpected end of data"
+        return cut and not data[: error.start].isascii()
     return True
 
 
@@ -77,11 +78,21 @@ def _telling(text: bytes) -> bytes:
     return text[start : start + _SAMPLE]
 
 
+def _fits(sample: bytes, name: str) -> bool:
+    try:
+        sample.decode(CODECS[name])
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _best(sample: bytes, candidates: tuple[str, ...]) -> str:
     from charset_normalizer import from_bytes
 
     if len(candidates) == 1:
         return candidates[0]
+    ends = [sample[: len(sample) - cut] for cut in range(_CUT + 1)]
+    sample = max(ends, key=lambda end: sum(_fits(end, name) for name in candidates))
     found = from_bytes(sample, steps=5, chunk_size=1024, cp_isolation=[CODECS[name] for name in candidates]).best()
     if found is None:
         return candidates[0] if candidates is not _LIKELY else _FALLBACK

@@ -19,7 +19,7 @@ _BREAK = re.compile(
     re.IGNORECASE,
 )
 _CELL = re.compile(r"</?(?:td|th)(?=[\s/>])[^<>]*>", re.IGNORECASE)
-_TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
+_TAG = re.compile(r"<[a-zA-Z/!?][^<>]*(?:>|\Z)")
 _NO_CHARACTER = re.compile(r"&#(?:[xX][0-9a-fA-F]{9,}|[0-9]{9,});?")
 _SPACES = re.compile(r"[^\S\n]+")
 

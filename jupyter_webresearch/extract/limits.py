@@ -36,6 +36,9 @@ _SELF_CLOSING = frozenset({
 _TAG = re.compile(
     r"<(/?)([a-zA-Z][^\s/>]*)([^>=]*(?:=(?:\s*\"[^\"]*\"|\s*'[^']*'|(?!\s*[\"']))[^>=]*)*)>",
 )
+# For what is left when quotes don't pair: a tag ends at the next ">".
+_LOOSE_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)([^>]*)>")
+_RAW_ENDS = {name: re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE) for name in RAW_TEXT}
 _ATTRIBUTE = re.compile(r"[^\s/>=]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+))?")
 _START = re.compile(r"<[a-zA-Z]")
 _MAX_UNTERMINATED = 8
@@ -96,21 +99,17 @@ class _Scan:
         self.open_count: dict[str, int] = {}
         self.pieces: list[str] = []
         self.copied = 0
+        self.elements = 0
+        self.all_elements = 0
         self.deepest = 0
         self.most_attributes = 0
 
     def run(self) -> tuple[str, tuple[str, ...]]:
-        source, limits = self.source, self.limits
-        notes = []
-        elements = tags = unterminated = position = 0
+        source = self.source
         last = source.rfind(">")
-        total_elements = 0
-        depth_limit = limits.max_depth
-        stack, counts = self.open, self.open_count
-        while True:
-            start = source.find("<", position)
-            if start < 0 or start > last:
-                break
+        tokens = unterminated = position = 0
+        while 0 <= (start := source.find("<", position)) < last:
+            tokens += 1
             match = _TAG.match(source, start) if unterminated < _MAX_UNTERMINATED else _LOOSE_TAG.match(source, start)
             if match is None:
                 position, failed = self._other(start)
@@ -118,61 +117,59 @@ class _Scan:
                 continue
             position = match.end()
             closing, name, rest = match.groups()
-            tags += 1
-            name = name.lower()
-            if closing:
-                if tags > 4 * limits.max_elements:
-                    total_elements = elements + len(_START.findall(source, position))
-                    self._drop(start, len(source))
-                    break
-                if counts.get(name):
-                    while True:
-                        top = stack.pop()
-                        counts[top] -= 1
-                        if top == name:
-                            break
-                    if len(stack) >= depth_limit:
-                        self._drop(start, position, " ")
-                elif len(stack) >= depth_limit:
-                    self._drop(start, position, " ")
-                continue
-            elements += 1
-            if elements > limits.max_elements:
-                total_elements = elements + len(_START.findall(source, position))
+            if self.elements + (not closing) > self.limits.max_elements or tokens > 4 * self.limits.max_elements:
+                self.all_elements = self.elements + len(_START.findall(source, start))
                 self._drop(start, len(source))
                 break
-            if len(rest) > 2 * limits.max_attributes:
-                self._bound_attributes(match)
-            if name in VOID or (rest.endswith("/") and name not in RAW_TEXT and self._foreign()):
-                if len(stack) >= depth_limit and name != "br":
-                    self._drop(start, position, " ")
-                continue
-            if name in RAW_TEXT or name == "plaintext":
-                position = self._end_of_raw(name, position)
-                if len(stack) >= depth_limit:
-                    self._drop(start, position, " ")
-                continue
-            if name in _SELF_CLOSING and stack and stack[-1] == name:
-                stack.pop()
-                counts[name] -= 1
-            stack.append(name)
-            counts[name] = counts.get(name, 0) + 1
-            if len(stack) > depth_limit:
-                self.deepest = max(self.deepest, len(stack))
+            name = name.lower()
+            if closing:
+                kept = self._close(name)
+            else:
+                self.elements += 1
+                kept = self._open(name, rest)
+                if name in RAW_TEXT:
+                    position = self._end_of_raw(name, position)
+            if not kept:
                 self._drop(start, position, " ")
-        if total_elements:
-            notes.append(limit_note("elements", min(elements, limits.max_elements), total_elements))
-        if self.deepest:
-            notes.append(limit_note("nesting", depth_limit, self.deepest))
-        if self.most_attributes:
-            notes.append(limit_note("attributes of one element", limits.max_attributes, self.most_attributes))
-        if not self.copied:
-            return source, tuple(notes)
+            elif len(rest) > 2 * self.limits.max_attributes:
+                self._bound_attributes(match)
         self.pieces.append(source[self.copied :])
-        return "".join(self.pieces), tuple(notes)
+        return "".join(self.pieces) if self.copied else source, self._notes()
 
-    def _foreign(self) -> bool:
-        return bool(self.open_count.get("svg") or self.open_count.get("math"))
+    def _open(self, name: str, rest: str) -> bool:
+        """Note a start tag; return whether it is within the nesting that is read."""
+        stack, counts = self.open, self.open_count
+        if name in VOID or name in RAW_TEXT or (rest.endswith("/") and (counts.get("svg") or counts.get("math"))):
+            return len(stack) < self.limits.max_depth or name == "br"
+        if name in _SELF_CLOSING and stack and stack[-1] == name:
+            stack.pop()
+            counts[name] -= 1
+        stack.append(name)
+        counts[name] = counts.get(name, 0) + 1
+        if len(stack) <= self.limits.max_depth:
+            return True
+        self.deepest = max(self.deepest, len(stack))
+        return False
+
+    def _close(self, name: str) -> bool:
+        """Note an end tag; return whether what it ends was read."""
+        stack, counts = self.open, self.open_count
+        if not counts.get(name):
+            return len(stack) < self.limits.max_depth
+        while True:
+            top = stack.pop()
+            counts[top] -= 1
+            if top == name:
+                return len(stack) < self.limits.max_depth
+
+    def _notes(self) -> tuple[str, ...]:
+        limits = self.limits
+        cut = (
+            ("elements", self.elements, self.all_elements),
+            ("nesting", limits.max_depth, self.deepest),
+            ("attributes of one element", limits.max_attributes, self.most_attributes),
+        )
+        return tuple(limit_note(what, kept, total) for what, kept, total in cut if total)
 
     def _drop(self, start: int, end: int, instead: str = "") -> None:
         """Leave source[start:end] out of the result."""
@@ -194,7 +191,7 @@ class _Scan:
 
     def _end_of_raw(self, name: str, position: int) -> int:
         """Return where the end tag of a raw text element begins."""
-        match = _raw_end(name).search(self.source, position)
+        match = _RAW_ENDS[name].search(self.source, position)
         return match.start() if match else len(self.source)
 
     def _bound_attributes(self, match: re.Match[str]) -> None:
@@ -209,12 +206,3 @@ class _Scan:
         if count > limit:
             self.most_attributes = max(self.most_attributes, count)
             self._drop(match.start(3) + cut, match.end(3))
-
-
-_LOOSE_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)([^>]*)>")
-_RAW_ENDS = {name: re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE) for name in RAW_TEXT}
-_NEVER = re.compile(r"(?!)")
-
-
-def _raw_end(name: str) -> re.Pattern[str]:
-    return _RAW_ENDS.get(name, _NEVER)

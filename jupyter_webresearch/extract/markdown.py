@@ -31,9 +31,11 @@ _MAX_INDENT = 8  # lists and quotes nested deeper are written flat, or indentati
 _SPACE = re.compile(r"[^\S\n]*\n[^\S\n]*|[^\S\n]+")
 _WHITE = re.compile(r"\s+")
 _LIST_START = re.compile(r"(?:- |\d+\. )")
-_CAPTIONED = frozenset({"figure", "a", "li", "td", "article", "section"})
+_CAPTIONED = frozenset({"figure", "a", "li", "td"})
 _MAX_ALT = 200
 _FILE_NAME = re.compile(r"(?i)\S+\.(?:jpe?g|png|gif|webp|avif|svg)|(?:img|dsc|image|photo|screenshot)[\W_]*\d*")
+# For renderers without footnotes "[^1]: word" defines a link; a word more and it does not.
+_DESTINATION = re.compile(r"\S+(?:\s+(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?")
 _SPAN_COPIES = 1_000_000  # characters that spanned cells may repeat on one page
 
 
@@ -218,7 +220,7 @@ class Renderer:
             if child not in self.live:
                 continue
             tag = tag_of(child)
-            blocks = self._block(child, tag) if tag != "li" else self._blocks(child)
+            blocks = self._block(child, tag)
             if not blocks:
                 continue
             if tag in ("ul", "ol") and items:
@@ -245,7 +247,10 @@ class Renderer:
     def _note(self, element: etree._Element) -> list[str]:
         self._unwritten.discard(element)
         label = self.page.notes[element]
-        text = "\n\n".join(self._blocks(element))
+        text = re.sub(rf"^\W{{0,2}}{label}[\\\].):]*\s+", "", "\n\n".join(self._blocks(element)))
+        first, end, rest = text.partition("\n")
+        if _DESTINATION.fullmatch(first):
+            text = f"{first} ↩{end}{rest}"
         if text:
             self._notes.append((label, text))
         return []
@@ -259,6 +264,8 @@ class Renderer:
         rows: list[list[str]] = []
         for line in grid:
             row: list[str] = []
+            if len(set(line)) == 1:
+                line = [line[0], *[None] * (len(line) - 1)]
             for cell in line:
                 if cell is None:
                     row.append("")
@@ -365,7 +372,7 @@ class Renderer:
 def _is_said(alt: str, image: etree._Element) -> bool:
     """Return whether the caption, link or list item around an image says the same as its description."""
     around = next((node for node in image.iterancestors() if node.tag in _CAPTIONED), None)
-    return around is not None and _plain(alt) in _plain(element_text(around)[:2000])
+    return around is not None and f" {_plain(alt)} " in f" {_plain(element_text(around)[:2000])} "
 
 
 def _is_figure(image: etree._Element) -> bool:
