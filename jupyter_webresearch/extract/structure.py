@@ -25,6 +25,7 @@ _INNER = frozenset({"p", "li", "td", "th", "tr", "tbody", "thead", "ul", "ol", "
 _CONTAINER_SHARE = 0.8
 _MAX_LEAVES_FOR_CARDS = 20_000
 _CARD_DEPTH = 8  # levels above a leaf that may be the box of an entry
+_TWIN_WORDS = 10
 _CARDS_CHOSEN = 0.3
 
 
@@ -45,6 +46,7 @@ class _Repair:
         self.chrome: dict[etree._Element, bool] = {}
 
     def run(self) -> None:
+        self._twins()
         self._tables()
         self._code()
         self._lists()
@@ -72,19 +74,47 @@ class _Repair:
             self.chrome[node] = verdict
         return verdict
 
+    def _twins(self) -> None:
+        """Keep the text of boxes built like the container: the other posts of a thread, the next part of an article."""
+        container = self.container
+        if not container.get("class") or len(self.all) > _MAX_LEAVES_FOR_CARDS:
+            return
+        path = _path(container)
+        for twin, span in self.leaves.within.items():
+            if twin.tag != container.tag or twin is container or _path(twin) != path or twin in _up(container):
+                continue
+            leaves = self.all[span.start : span.stop]
+            words = sum(len(leaf.words) for leaf in leaves)
+            if words < _TWIN_WORDS or sum(leaf.linked for leaf in leaves) > 0.5 * words or self._is_chrome(twin):
+                continue
+            for leaf in leaves:
+                leaf.keep = leaf.keep or (bool(leaf.words) and not leaf.only_links)
+
     def _tables(self) -> None:
-        """Keep data tables whole, when some of one was chosen or it stands between chosen text."""
-        for table, span in self._ranges("table"):
-            if not is_data_table(table) or self._is_chrome(table):
+        """Keep data tables whole: of which some was chosen, between chosen text, or in the main part of the page."""
+        main = self._main()
+        for table, span in self.leaves.within.items():
+            if table.tag != "table" or not span or not is_data_table(table) or self._is_chrome(table):
                 continue
             leaves = self.all[span.start : span.stop]
             words = sum(len(leaf.words) for leaf in leaves)
             linked = sum(leaf.linked for leaf in leaves)
             kept = sum(leaf.keep for leaf in leaves)
-            between = self.first <= span.start <= self.last
-            if kept >= 0.3 * len(leaves) or ((kept or between) and linked < 0.6 * max(1, words)):
+            inside = self.inside.start <= span.start and span.stop <= self.inside.stop
+            between = inside and self.first <= span.start <= self.last
+            near = main.start <= span.start < main.stop and words >= 20 and linked < 0.2 * words
+            if (
+                kept >= 0.3 * len(leaves)
+                or near
+                or (between and (linked < 0.6 * words or table.find(".//th") is not None))
+            ):
                 for leaf in leaves:
                     leaf.keep = True
+
+    def _main(self) -> range:
+        """Return the leaves of the outermost ``main`` or ``article`` around the container."""
+        found = [node for node in _up(self.container) if node.tag in ("main", "article") or node.get("role") == "main"]
+        return self.leaves.range_of(found[-1]) if found else self.inside
 
     def _code(self) -> None:
         for i in self.inside:
@@ -215,6 +245,11 @@ def _up(element: etree._Element) -> Iterator[etree._Element]:
 
 def _shape(leaf: Leaf) -> tuple[object, str, bool]:
     return leaf.block.tag, leaf.block.get("class") or "", leaf.only_links
+
+
+def _path(element: etree._Element) -> tuple[tuple[object, str], ...]:
+    """Return tag and class of an element and of what is around it."""
+    return tuple((node.tag, node.get("class") or "") for node, _ in zip(_up(element), range(3), strict=False))
 
 
 def _names(element: etree._Element) -> str:

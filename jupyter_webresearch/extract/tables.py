@@ -40,10 +40,11 @@ def is_data_table(table: etree._Element) -> bool:
     if table.get("role") in ("presentation", "none") or table.find(".//table") is not None:
         return False
     rows = rows_of(table)
-    if len(rows) < 2 or max(sum(cell.tag in ("td", "th") for cell in row) for row in rows) < 2:
-        return False
+    columns = max((sum(cell.tag in ("td", "th") for cell in row) for row in rows), default=0)
     if table.find(".//th") is not None or table.find("caption") is not None:
-        return True
+        return len(rows) * columns >= 2
+    if len(rows) < 2 or columns < 2:
+        return False
     cells = [cell for row in rows for cell in row if cell.tag == "td"]
     return sum(len(element_text(cell)) > 400 for cell in cells) <= 0.2 * len(cells)
 
