@@ -22,7 +22,7 @@ from jupyter_webresearch.errors import Failed, WebResearchError
 from jupyter_webresearch.extract.pool import ExtractionPool
 from jupyter_webresearch.fetching import Fetcher
 from jupyter_webresearch.models import FetchRequest, OnPhase, Page, Verdict
-from jupyter_webresearch.net.content_type import parse_content_type, sniff
+from jupyter_webresearch.net.content_type import SNIFF_BYTES, needs_sniffing, parse_content_type, sniff
 from jupyter_webresearch.net.dialler import Dialler
 from jupyter_webresearch.net.resolver import Resolver
 from jupyter_webresearch.net.retrieve import Retriever
@@ -101,26 +101,29 @@ class Engine:
     def start(self) -> None:
         """Start the thread and its loop; a second call does nothing."""
         with self._lock:
-            if self._closed:
-                raise RuntimeError("the engine is closed")
-            if self._thread is not None:
-                return
-            ready = threading.Event()
-            self._thread = threading.Thread(target=self._run, args=(ready,), name="webresearch-engine", daemon=True)
-            self._thread.start()
-            ready.wait()
+            self._started_loop()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Run a coroutine on the engine's loop; cancelling the future cancels it."""
         try:
-            self.start()
+            # Under the lock, so that what is submitted comes before the end that :meth:`close` submits, or not at all.
+            with self._lock:
+                return asyncio.run_coroutine_threadsafe(work, self._started_loop())
         except RuntimeError:
             work.close()
             raise
-        loop = self._loop
-        if loop is None:  # start() returned, so the loop is there
+
+    def _started_loop(self) -> asyncio.AbstractEventLoop:
+        if self._closed:
+            raise RuntimeError("the engine is closed")
+        if self._thread is None:
+            ready = threading.Event()
+            self._thread = threading.Thread(target=self._run, args=(ready,), name="webresearch-engine", daemon=True)
+            self._thread.start()
+            ready.wait()
+        if self._loop is None:
             raise RuntimeError("the engine's loop did not start")
-        return asyncio.run_coroutine_threadsafe(work, loop)
+        return self._loop
 
     def session(self, session_id: str) -> Session:
         """Return the session of that id, made on first use."""
@@ -138,9 +141,10 @@ class Engine:
     def drop_session(self, session_id: str) -> None:
         """Cancel what runs in a session and delete what it stored; an unknown id is no error."""
         with self._lock:
-            session = self._sessions.pop(session_id, None)
+            session = None if self._closed else self._sessions.pop(session_id, None)  # closing drops them all
         if session is not None:
-            self.submit(session.close())
+            with contextlib.suppress(RuntimeError):  # closed in between
+                self.submit(session.close())
 
     def check_url(self, url: str) -> Verdict:
         """Return the policy's verdict on a URL before any DNS query or packet."""
@@ -155,10 +159,12 @@ class Engine:
             loop, thread = self._loop, self._thread
         if loop is None or thread is None:
             return
-        with contextlib.suppress(concurrent.futures.TimeoutError):
-            asyncio.run_coroutine_threadsafe(self._shut_down(), loop).result(timeout=10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(timeout=10)
+        try:
+            with contextlib.suppress(concurrent.futures.TimeoutError):
+                asyncio.run_coroutine_threadsafe(self._shut_down(), loop).result(timeout=10)
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(timeout=10)
 
     def _run(self, ready: threading.Event) -> None:
         loop: asyncio.AbstractEventLoop
@@ -178,14 +184,16 @@ class Engine:
             loop.close()
 
     async def _shut_down(self) -> None:
-        for session in self._sessions.values():
-            await session.close()
         current = asyncio.current_task()
         others = [task for task in asyncio.all_tasks() if task is not current]
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        # Workers first: they must not outlive this, however long the disk takes.
         await self._pool.close()
+        with self._lock:
+            sessions = list(self._sessions.values())
+        await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
 
     # ------------------------------------------------------------------ operations, on the engine's loop
 
@@ -264,13 +272,13 @@ class Engine:
         Raises
         ------
         BadInput, Failed
-            ``invalid_url``, ``unsupported_content``, ``too_large``, ``no_text``, ``too_complex``,
+            ``invalid_url``, ``unsupported_content``, ``too_large``, ``no_text``, ``too_complex``, ``timeout``,
             ``extraction_failed``.
         """
         essence, label = parse_content_type(content_type or "")
-        return await self._fetcher.extract(
-            data, url=url, content_type=essence or sniff(data[:512]), charset_label=label, on_phase=on_phase
-        )
+        if needs_sniffing(essence):
+            essence = sniff(data[:SNIFF_BYTES], essence, label)
+        return await self._fetcher.extract(data, url=url, content_type=essence, charset_label=label, on_phase=on_phase)
 
     async def saved(self, session: Session, key: str) -> Path:
         """Return the file of a body that was fetched with ``save``.
@@ -287,4 +295,4 @@ class Engine:
 
     async def discard_saved(self, session: Session, key: str) -> None:
         """Delete the file of a saved body."""
-        await asyncio.to_thread(session.discard_spool, key)
+        await session.discard_spool(key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from jupyter_webresearch.errors import BadInput
 from jupyter_webresearch.models import Window
 
-__all__ = ["MAX_BYTES", "MAX_CHARS", "window"]
+__all__ = ["MAX_BYTES", "MAX_CHARS", "check_window", "window"]
 
 MAX_CHARS = 40_000
 """Most characters of one answer."""
@@ -18,6 +18,20 @@ MAX_BYTES = 128 * 1024
 """Most UTF-8 bytes of one answer, whatever is asked."""
 
 MIN_BYTES = 4  # one character of UTF-8, so that every answer makes progress
+
+
+def check_window(offset: int, max_bytes: int | None) -> None:
+    """Refuse what :func:`window` would refuse of any text, before there is one.
+
+    Raises
+    ------
+    BadInput
+        ``bad_offset`` or ``bad_request``.
+    """
+    if max_bytes is not None and max_bytes < MIN_BYTES:
+        raise BadInput("bad_request", f"max_bytes must be at least {MIN_BYTES}, not {max_bytes}")
+    if offset < 0:
+        raise BadInput("bad_offset", f"offset {offset} is negative")
 
 
 def window(text: str, offset: int, max_bytes: int) -> tuple[str, Window]:
@@ -44,9 +58,8 @@ def window(text: str, offset: int, max_bytes: int) -> tuple[str, Window]:
         ``bad_offset`` when the offset is negative or not inside the text; ``bad_request`` when ``max_bytes`` is too
         small to show one character.
     """
-    if max_bytes < MIN_BYTES:
-        raise BadInput("bad_request", f"max_bytes must be at least {MIN_BYTES}, not {max_bytes}")
-    if offset < 0 or (offset and offset >= len(text)):
+    check_window(offset, max_bytes)
+    if offset and offset >= len(text):
         raise BadInput("bad_offset", f"offset {offset} is not inside the text, which has {len(text)} characters")
     note = ""
     if max_bytes > MAX_BYTES:

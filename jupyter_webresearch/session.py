@@ -5,53 +5,55 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from jupyter_webresearch.config import WebFetch
-from jupyter_webresearch.models import Extraction, Page
-from jupyter_webresearch.store import Store
+from jupyter_webresearch.models import OnPhase
+from jupyter_webresearch.store import Spool, Store
 
-__all__ = ["Record", "RequestKey", "Session"]
+__all__ = ["Record", "Session"]
 
-RequestKey = tuple[str, str, tuple[tuple[str, str], ...], str]
-"""Method, URL without fragment, caller's headers, digest of the body."""
+T = TypeVar("T")
+
+MOST_REMEMBERED = 50_000
+"""Requests whose newest record is known, and records known to be dropped: the oldest are forgotten."""
 
 
 @dataclass
 class Record:
-    """One answer as it was read; its body and texts lie in the session's store.
+    """One answer as it was read. All that is large of it (body, headers, texts, links) lies in the session's store.
 
     Attributes
     ----------
-    page
-        The Page without text: what every answer made from this record shares.
     charset_label
         The charset that the site's header named, needed to decode the body again.
     read
         ``clock.monotonic()`` at which it was read.
     retry_after
         Seconds that a 429 or 503 asked to wait, if it did.
-    extractions
-        By mode (``auto``, ``raw``): what was extracted, without the text.
+    modes
+        What was extracted and stored: ``auto``, ``raw``.
     answers
         How many answers were made from it.
     """
 
-    page: Page
     charset_label: str
     read: float
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     retry_after: float | None = None
-    extractions: dict[str, Extraction] = field(default_factory=dict)
+    modes: set[str] = field(default_factory=set)
     answers: int = 0
 
 
 class Session:
     """One kernel's share of an engine. Used on the engine's loop only.
+
+    Requests are told apart by a key: a digest, so that no credential of a request stays in memory for its sake.
 
     Parameters
     ----------
@@ -66,13 +68,18 @@ class Session:
         self._settings = settings
         self._store = Store(settings.store_size)
         self._records: dict[str, Record] = {}
-        self._recent: OrderedDict[RequestKey, str] = OrderedDict()
-        self._stored: dict[RequestKey, str] = {}
-        self._dropped: set[str] = set()
-        self._spools: dict[str, Path] = {}
-        self._locks: WeakValueDictionary[RequestKey, asyncio.Lock] = WeakValueDictionary()
+        self._recent: OrderedDict[str, str] = OrderedDict()
+        self._newest: dict[str, str] = {}
+        self._dropped: dict[str, None] = {}
+        self._spools: OrderedDict[str, int] = OrderedDict()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        # Twice a batch's, so that a batch leaves room for what else the kernel asks.
+        self._places = asyncio.Semaphore(2 * settings.batch_concurrency)
         self._tasks: set[asyncio.Task[object]] = set()
+        self._on_disk: set[asyncio.Future[Any]] = set()
         self.closed = False
+
+    # ------------------------------------------------------------------ what runs
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -86,72 +93,24 @@ class Session:
         finally:
             self._tasks.discard(task)
 
-    def lock(self, key: RequestKey) -> asyncio.Lock:
-        """Return the lock under which equal requests are answered one after the other, the later from memory."""
+    @asynccontextmanager
+    async def turn(self, key: str, on_phase: OnPhase) -> AsyncIterator[None]:
+        """Let equal requests be answered one after the other, the later from memory; ``queued`` while it waits."""
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
-        return lock
+        if lock.locked():
+            on_phase("queued")
+        async with lock:
+            yield
 
-    def recent(self, key: RequestKey, now: float) -> Record | None:
-        """Return the record that answers a repeated request from memory, if there is one young enough."""
-        record = self._records.get(self._recent.get(key, ""))
-        if record is None or now - record.read >= self._settings.cache_seconds:
-            self._recent.pop(key, None)
-            return None
-        self._recent.move_to_end(key)
-        return record
-
-    def stored(self, key: RequestKey) -> Record | None:
-        """Return the newest record of a request, whatever its age."""
-        return self._records.get(self._stored.get(key, ""))
-
-    def by_id(self, record_id: str) -> Record | None:
-        """Return a record by the id that its Pages carry."""
-        return self._records.get(record_id)
-
-    def was_dropped(self, record_id: str) -> bool:
-        """Whether a record was dropped to make room."""
-        return record_id in self._dropped
-
-    def dropped(self, key: RequestKey) -> bool:
-        """Whether the newest record of a request was dropped to make room."""
-        return self._stored.get(key, "") in self._dropped
-
-    def remember(self, key: RequestKey, record: Record, *, answer_again: bool) -> None:
-        """Keep a record for reading on and, if asked, to answer the same request again for a while."""
-        self._records[record.id] = record
-        self._stored[key] = record.id
-        if answer_again:
-            self._recent[key] = record.id
-            self._recent.move_to_end(key)
-            while len(self._recent) > self._settings.cache_entries:
-                self._recent.popitem(last=False)
-
-    async def put(self, record: Record, name: str, data: bytes) -> None:
-        """Write one piece of a record to the store, off the loop; the oldest records make room."""
-        for dropped in await asyncio.to_thread(self._store.put, record.id, name, data):
-            self._records.pop(dropped, None)
-            self._dropped.add(dropped)
-
-    async def get(self, record: Record, name: str) -> bytes | None:
-        """Read one piece of a record, off the loop."""
-        return await asyncio.to_thread(self._store.get, record.id, name)
-
-    def new_spool(self) -> tuple[str, Path]:
-        """Return the key and path of a file for a body that streams to disk."""
-        key = secrets.token_hex(16)
-        self._spools[key] = self._store.spool(key)
-        return key, self._spools[key]
-
-    def spooled(self, key: str) -> Path | None:
-        """Return the file of a spooled body."""
-        return self._spools.get(key)
-
-    def discard_spool(self, key: str) -> None:
-        """Delete a spooled body."""
-        if self._spools.pop(key, None) is not None:
-            self._store.drop(key)
+    @asynccontextmanager
+    async def place(self, on_phase: OnPhase) -> AsyncIterator[None]:
+        """Let a bounded number of requests be under way at once: each may hold a whole body in memory."""
+        if self._places.locked():
+            on_phase("queued")
+        async with self._places:
+            yield
 
     async def close(self) -> None:
         """Cancel what runs and delete what is stored."""
@@ -160,7 +119,117 @@ class Session:
         running = [task for task in self._tasks if task is not current]
         for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*running, *self._on_disk, return_exceptions=True)
         self._records.clear()
         self._recent.clear()
         await asyncio.to_thread(self._store.close)
+
+    # ------------------------------------------------------------------ answers
+
+    def recent(self, key: str, now: float) -> Record | None:
+        """Return the record that answers a repeated request from memory, if there is one young enough."""
+        record = self.by_id(self._recent.get(key, ""))
+        if record is None or now - record.read >= self._settings.cache_seconds:
+            self._recent.pop(key, None)
+            return None
+        self._recent.move_to_end(key)
+        return record
+
+    def newest(self, key: str) -> Record | None:
+        """Return the newest record of a request, whatever its age."""
+        return self.by_id(self._newest.get(key, ""))
+
+    def by_id(self, record_id: str) -> Record | None:
+        """Return a record by the id that its Pages carry."""
+        record = self._records.get(record_id)
+        if record is not None and not self._store.holds(record_id):
+            self._forget(record_id)
+            return None
+        return record
+
+    def was_dropped(self, record_id: str) -> bool:
+        """Whether a record was dropped to make room."""
+        return self.by_id(record_id) is None and record_id in self._dropped
+
+    def newest_was_dropped(self, key: str) -> bool:
+        """Whether the newest record of a request was dropped to make room."""
+        return self.was_dropped(self._newest.get(key, ""))
+
+    def remember(self, key: str, record: Record, *, answer_again: bool) -> None:
+        """Keep a record for reading on and, if asked, to answer the same request again for a while."""
+        self._records[record.id] = record
+        self._newest.pop(key, None)
+        self._newest[key] = record.id
+        _shorten(self._newest)
+        if answer_again:
+            self._recent[key] = record.id
+            self._recent.move_to_end(key)
+            while len(self._recent) > self._settings.cache_entries:
+                self._recent.popitem(last=False)
+
+    async def put(self, record: Record, pieces: Mapping[str, bytes], *, new: bool = False) -> None:
+        """Write pieces of a record to the store, off the loop; the oldest records make room."""
+        for dropped in await self._disk(lambda: self._store.put(record.id, pieces, new=new)):
+            self._forget(dropped)
+
+    async def get(self, record: Record, *names: str) -> list[bytes] | None:
+        """Read pieces of a record, off the loop; None when it was dropped."""
+        return await self._disk(lambda: self._store.get(record.id, *names))
+
+    def _forget(self, record_id: str) -> None:
+        self._records.pop(record_id, None)
+        self._dropped[record_id] = None
+        _shorten(self._dropped)
+
+    # ------------------------------------------------------------------ bodies that are saved
+
+    def spool(self) -> Spool:
+        """Return a file for a body that streams to disk."""
+        return self._store.spool(secrets.token_hex(16))
+
+    async def keep_spool(self, spool: Spool, size: int) -> str:
+        """Hold a complete body of so many bytes until it is fetched, and return its key.
+
+        Bodies that nobody fetched stay within ``WebFetch.store_size`` too, the newest apart.
+
+        Raises
+        ------
+        OSError
+            When the disk does not take it.
+        """
+        await self._disk(spool.keep)
+        self._spools[spool.record] = size
+        while sum(self._spools.values()) > self._settings.store_size and len(self._spools) > 1:
+            self.discard_spool(next(iter(self._spools)))
+        return spool.record
+
+    def spooled(self, key: str) -> Path | None:
+        """Return the file of a saved body."""
+        return self._store.spool_path(key) if key in self._spools else None
+
+    def discard_spool(self, key: str) -> asyncio.Future[None]:
+        """Begin to delete a saved body; awaiting what is returned waits until it is gone."""
+        self._spools.pop(key, None)
+        return self._start(lambda: self._store.drop(key))
+
+    def abandon_spool(self, spool: Spool) -> None:
+        """Begin to delete a body that did not come to its end."""
+        self._start(spool.discard)
+
+    # ------------------------------------------------------------------ disk
+
+    async def _disk(self, work: Callable[[], T]) -> T:
+        """Do work on a thread. It goes on to its end when this task is cancelled, and :meth:`close` waits for it."""
+        return await asyncio.shield(self._start(work))
+
+    def _start(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        future = asyncio.get_running_loop().run_in_executor(None, work)
+        self._on_disk.add(future)
+        future.add_done_callback(self._on_disk.discard)
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # seen, whoever was to await it
+        return future
+
+
+def _shorten(entries: dict[str, Any]) -> None:
+    if len(entries) > MOST_REMEMBERED:
+        del entries[next(iter(entries))]

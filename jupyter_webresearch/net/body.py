@@ -15,7 +15,7 @@ from jupyter_webresearch.net.answer import ByteSink, Disposition
 from jupyter_webresearch.net.content_type import is_textual
 from jupyter_webresearch.net.decoding import ContentDecoder
 
-__all__ = ["Body", "BodyReader"]
+__all__ = ["Body", "BodyReader", "not_written", "too_large"]
 
 SLICE_SECONDS = 0.002
 """How long decoding may hold the event loop before it lets others run."""
@@ -92,7 +92,13 @@ class Body:
         try:
             await anyio.to_thread.run_sync(self._sink.write, data)
         except OSError as error:
-            raise Refused("save_refused", f"the body can't be written: {error.strerror or error}") from error
+            raise not_written(error) from error
+
+
+def not_written(error: OSError) -> Refused:
+    """Return the error for a disk that does not take a body; it names no path."""
+    reason = f": {error.strerror}" if error.strerror else ""
+    return Refused("save_refused", f"the body can't be written to the temporary folder{reason}")
 
 
 def too_large(disposition: Disposition) -> Failed:
