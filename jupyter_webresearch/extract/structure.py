@@ -103,11 +103,7 @@ class _Repair:
             inside = self.inside.start <= span.start and span.stop <= self.inside.stop
             between = inside and self.first <= span.start <= self.last
             near = main.start <= span.start < main.stop and words >= 20 and linked < 0.2 * words
-            if (
-                kept >= 0.3 * len(leaves)
-                or near
-                or (between and (linked < 0.6 * words or table.find(".//th") is not None))
-            ):
+            if kept >= 0.3 * len(leaves) or near or between or (kept and linked < 0.6 * words):
                 for leaf in leaves:
                     leaf.keep = True
 
