@@ -276,7 +276,7 @@ class Engine:
             ``extraction_failed``.
         """
         essence, label = parse_content_type(content_type or "")
-        if needs_sniffing(essence):
+        if needs_sniffing(essence) and essence != "text/plain":  # the caller knows it, as no server does
             essence = sniff(data[:SNIFF_BYTES], essence, label)
         return await self._fetcher.extract(data, url=url, content_type=essence, charset_label=label, on_phase=on_phase)
 
