@@ -105,7 +105,7 @@ class Proof:
     def parse(header: str) -> Proof | None:
         """Read an ``Authorization`` header's value; None when it is not of this form."""
         scheme, _, fields = header.partition(" ")
-        match = _FIELDS.fullmatch(fields.strip())
+        match = _FIELDS.fullmatch(fields)
         if scheme != SCHEME or match is None:
             return None
         return Proof(*match.groups())

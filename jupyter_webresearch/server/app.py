@@ -49,7 +49,9 @@ class WebResearchApp(ExtensionApp):
         self._web_settings: Settings | None = None
         self._engine: Engine | None = None
         self._making: asyncio.Task[Engine] | None = None
+        self._stopped = False
         self._exported: dict[str, str] = {}
+        self._found: dict[str, str | None] = {}
         self._events: Any = None
 
     @property
@@ -89,38 +91,61 @@ class WebResearchApp(ExtensionApp):
     async def _start_jupyter_server_extension(self, serverapp: Any) -> None:
         """Tell kernels where this server is, now that the port is final, and watch their lives."""
         self._exported = await exported_environment(serverapp)
+        self._found = {name: os.environ.get(name) for name in self._exported}
         os.environ.update(self._exported)
         self._events = serverapp.event_logger
         self._events.add_listener(schema_id=KERNEL_ACTIONS, listener=self.life.on_action)
         self.life.start()
 
     async def stop_extension(self) -> None:
-        """End the engine, and leave nothing for later processes to find."""
+        """End the engine, and leave the environment as it was found: it may name a server that goes on."""
+        self._stopped = True
         self.life.stop()
         if self._events is not None:
             self._events.remove_listener(schema_id=KERNEL_ACTIONS, listener=self.life.on_action)
             self._events = None
         for name, value in self._exported.items():
-            if os.environ.get(name) == value:
+            if os.environ.get(name) != value:
+                continue
+            before = self._found[name]
+            if before is None:
                 del os.environ[name]
-        engine = await self._making if self._making is not None else None
-        if engine is not None:
-            await asyncio.to_thread(engine.close)
+            else:
+                os.environ[name] = before
+        if self._making is not None:
+            await asyncio.wait([self._making])
+        if self._engine is not None:
+            await asyncio.to_thread(self._engine.close)
 
     async def engine(self) -> Engine:
-        """Return the engine, made on first use."""
+        """Return the engine, made on first use.
+
+        Raises
+        ------
+        Failed
+            ``cancelled`` when the server is stopping.
+        """
+        if self._stopped:
+            raise Failed("cancelled", "the server is stopping")
         if self._making is None:
             self._making = asyncio.ensure_future(asyncio.to_thread(self._make_engine))
+            self._making.add_done_callback(self._made)
         return await asyncio.shield(self._making)
+
+    def _made(self, making: asyncio.Task[Engine]) -> None:
+        """Have the next request try again if the engine could not be made."""
+        if making.cancelled() or making.exception() is not None:
+            self._making = None
 
     def _make_engine(self) -> Engine:
         from jupyter_webresearch.engine import Engine
 
         runtime_dir = Path(self.server.runtime_dir)
         seams = {"own_ports": lambda: jupyter_ports(runtime_dir) | {self.server.port}, **self.seams}
-        self._engine = Engine(self.web_settings, **seams)
-        self._engine.start()
-        return self._engine
+        engine = Engine(self.web_settings, **seams)
+        engine.start()
+        self._engine = engine
+        return engine
 
     # ------------------------------------------------------------------ kernels
 

@@ -56,7 +56,10 @@ class WebResearchHandler(APIHandler):
 
     async def session(self) -> Session:
         """Return what the caller owns: a kernel its own session, a user theirs."""
-        return (await self.engine()).session(self.session_id)
+        engine = await self.engine()
+        if self.kernel is not None:  # once more: it may have ended, and been swept, since it was recognised
+            self.extension.life.saw_kernel(self.kernel.kernel_id)
+        return engine.session(self.session_id)
 
     @property
     def session_id(self) -> str:
@@ -160,5 +163,5 @@ def _foreign_error(status: int, error: BaseException | None) -> dict[str, Any]:
     if status == 405:
         message = "this route does not take that method"
     elif isinstance(error, HTTPError) and error.log_message and status < 500:
-        message = error.log_message % error.args if error.args else error.log_message
+        message = error.log_message % error.args  # without arguments, too: tornado has doubled the percent signs
     return {"message": message, "reason": CODES[code].meaning, "code": code, "retryable": CODES[code].retryable}

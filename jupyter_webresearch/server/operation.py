@@ -25,6 +25,8 @@ PIECE = 1024 * 1024
 NDJSON = "application/x-ndjson"
 """One JSON object a line, sent as it happens."""
 
+_NEVER = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})  # RFC 9110 section 12.4.2
+
 Tell = Callable[..., None]
 """Called by the engine with what :meth:`OperationHandler.run` hands to its ``on_event``."""
 
@@ -38,8 +40,9 @@ class OperationHandler(WebResearchHandler):
     @property
     def wants_stream(self) -> bool:
         """Whether the caller takes NDJSON."""
-        accepted = self.request.headers.get("Accept", "").lower()
-        return any(part.split(";")[0].strip() == NDJSON for part in accepted.split(","))
+        accepted = self.request.headers.get("Accept", "").lower().replace(" ", "")
+        parts = [part.split(";") for part in accepted.split(",")]
+        return any(name == NDJSON and not _NEVER.intersection(parameters) for name, *parameters in parts)
 
     async def run(
         self, work: Callable[[Tell], Coroutine[Any, Any, T]], on_event: Callable[..., dict[str, Any]] | None = None

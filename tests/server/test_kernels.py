@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from jupyter_webresearch.kernel.proof import SERVER_HEADER, KernelIdentity, derive_key
-from tests.server.running import Answer, Caller, Kernel, ThreadServer, start_kernel, start_session
+from tests.server.running import TOKEN, Answer, Caller, Kernel, ThreadServer, start_kernel, start_session
 from tests.sites import Site
 
 CONNECT = """
@@ -202,6 +203,70 @@ def test_a_proof_is_good_once(server: ThreadServer, raw: Kernel) -> None:
     first, header = signed(server, who)
     again, _ = signed(server, who, header=header)
     assert (first.status, again.status) == (200, 403)
+
+
+def with_octets(server: ThreadServer, line: str, authorizations: list[bytes], body: bytes = b"") -> int:
+    """Send a request as these octets, which no client would make; return the status."""
+    head = [line.encode(), b"Host: 127.0.0.1", b"Connection: close", b"Content-Length: %d" % len(body)]
+    head += [b"Authorization: " + authorization for authorization in authorizations]
+    with socket.create_connection(("127.0.0.1", server.app.port), timeout=20) as connection:
+        connection.sendall(b"\r\n".join(head) + b"\r\n\r\n" + body)
+        return int(connection.makefile("rb").readline().split()[1])
+
+
+@pytest.mark.parametrize(
+    ("signed_target", "sent_target", "status"),
+    [
+        ("{base}extract?url=http://e.org/&content_type=a/b", "{base}extract?url=http://e.org/&content_type=a/b", 415),
+        ("{base}extract?url=http://e.org/&content_type=a/b", "{base}extract?content_type=a/b&url=http://e.org/", 403),
+        ("{base}extract?url=https://e.org/", "{base}extract?url=https%3A//e.org/", 403),
+        ("{base}extract?url=https://e.org/", "{base}extract?url=https://e.org/&", 403),
+        ("{base}hello", "{base}hello?", 403),
+        ("{base}hello", "http://127.0.0.1{base}hello", 403),
+        ("{lower}hello", "{base}hello", 403),
+        ("{base}hello", "{lower}hello", 403),
+    ],
+)  # fmt: skip
+def test_the_target_is_signed_as_it_is_sent(
+    server: ThreadServer, raw: Kernel, signed_target: str, sent_target: str, status: int
+) -> None:
+    base = f"{server.app.base_url}webresearch/"
+    names = {"base": base, "lower": base.replace("%40", "@").replace("/user/", "/User/")}
+    proof = identity(raw).prove("POST", signed_target.format(**names), b"x", time.time())
+    line = f"POST {sent_target.format(**names)} HTTP/1.1"
+    assert with_octets(server, line, [proof.header.encode()], b"x") == status
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE"])
+def test_a_proof_is_for_one_verb(server: ThreadServer, raw: Kernel, method: str) -> None:
+    target = f"{server.app.base_url}webresearch/hello"
+    for signed_method in ("POST", method):
+        proof = identity(raw).prove(signed_method, target, b"", time.time())
+        assert with_octets(server, f"{method} {target} HTTP/1.1", [proof.header.encode()]) == 403
+
+
+@pytest.mark.parametrize(
+    "authorizations",
+    [
+        [b"{proof}", b"token {token}"],
+        [b"{proof}", b"{proof}"],
+        [b"JupyterKernel\t{fields}"],
+        [b"jupyterkernel {fields}"],
+        [b"JupyterKernel \xff\xfe:1:2:3"],
+        [b"JupyterKernel {fields}\xa0"],
+        [b"JupyterKernel {fields},"],
+        [b"JupyterKernel " + b"a" * 60_000],
+        ["JupyterKernel ｋernel:1:2:3".encode()],
+    ],
+    ids=range(9),
+)
+def test_an_odd_header_is_no_proof(server: ThreadServer, raw: Kernel, authorizations: list[bytes]) -> None:
+    target = f"{server.app.base_url}webresearch/hello"
+    proof = identity(raw).prove("POST", target, b"", time.time()).header.encode()
+    known = {b"{proof}": proof, b"{fields}": proof.split(b" ", 1)[1], b"{token}": TOKEN.encode()}
+    for name, value in known.items():
+        authorizations = [authorization.replace(name, value) for authorization in authorizations]
+    assert with_octets(server, f"POST {target} HTTP/1.1", authorizations) == 403
 
 
 def test_a_kernel_can_not_be_another(server: ThreadServer, raw: Kernel, session: Kernel) -> None:

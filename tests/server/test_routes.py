@@ -315,6 +315,46 @@ def test_another_method(call: Caller, method: str) -> None:
     is_error(call(method, "webresearch/fetch"), 405, "bad_request")
 
 
+def test_percent_signs_in_what_was_sent_are_shown_once(call: Caller) -> None:
+    answer = call("POST", "webresearch/extract?url=%ff%25s%25", b"text")
+    is_error(answer, 400, "bad_request")
+    assert answer.json["message"].endswith("\\xff%s%'")
+
+
+@pytest.mark.parametrize(
+    ("accept", "lines"),
+    [
+        ("application/x-ndjson", True),
+        ("Application/X-NDJSON; q=0.5, */*", True),
+        ("text/html,application/x-ndjson", True),
+        ("application/x-ndjson;q=0, */*", False),
+        ("application/x-ndjson; q=0.000", False),
+        ("*/*", False),
+        ("application/x-ndjsonx", False),
+        ("", False),
+    ],
+)
+def test_lines_are_sent_to_who_takes_them(call: Caller, accept: str, lines: bool) -> None:
+    answer = call("POST", "webresearch/fetch", {"url": "http://10.0.0.1/"}, {"Accept": accept})
+    assert (answer.headers["content-type"] == NDJSON["Accept"]) is lines
+    assert (answer.json["error"] if lines else answer.json)["code"] == "blocked_address"
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "multipart/form-data; boundary=x", "x"],
+)
+def test_a_content_type_opens_nothing(server: ThreadServer, content_type: str) -> None:
+    """A form or script of another site can send these without asking first (Fetch standard, safelisted headers)."""
+    by_cookie = server.caller()
+    by_cookie("GET", "api/status")
+    by_cookie.headers.clear()
+    body = b'{"urls": []}'
+    answer = by_cookie("POST", "webresearch/check-url", body, {"Content-Type": content_type})
+    assert answer.status in (400, 403)
+    assert answer.json["code"] in ("bad_request", "unauthorized")
+
+
 def test_a_refusal_names_its_setting(call: Caller) -> None:
     answer = call("POST", "webresearch/fetch", {"url": "http://127.0.0.1/"})
     is_error(answer, 403, "blocked_address")
