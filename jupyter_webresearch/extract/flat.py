@@ -21,7 +21,7 @@ _BREAK = re.compile(
 _CELL = re.compile(r"</?(?:td|th)(?=[\s/>])[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*(?:>|\Z)")
 _NO_CHARACTER = re.compile(r"&#(?:[xX][0-9a-fA-F]{9,}|[0-9]{9,});?")
-_SPACES = re.compile(r"[^\S\n]+")
+_SPACES = re.compile(r"[^\S\n]{2,}|[^\S\n ]")  # all that is not a single space already
 
 
 def paragraphs_of(source: str) -> list[str]:
