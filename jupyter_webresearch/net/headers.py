@@ -70,10 +70,11 @@ def check_request(request: FetchRequest, max_body: int) -> None:
 
 
 def _check_header(name: str, value: str) -> None:
-    lower = name.lower()
     if not _TOKEN.fullmatch(name):
         raise BadInput("blocked_header", f"{name[:40]!r} is not the name of a header")
-    if lower in _REFUSED or lower.startswith(_REFUSED_PREFIXES):
+    lower = name.lower()
+    plain = lower.replace("_", "-")  # many servers and the gateways behind them take one for the other (RFC 3875)
+    if plain in _REFUSED or plain.startswith(_REFUSED_PREFIXES):
         raise BadInput("blocked_header", f"the header {name[:80]} is not sent for a caller")
     if _CONTROL.search(value):
         raise BadInput("blocked_header", f"the value of the header {name[:80]} holds a control character")

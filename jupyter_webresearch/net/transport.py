@@ -35,6 +35,8 @@ MAX_HEADER_FIELDS = 256
 """Header fields of one answer, those of interim answers included."""
 MAX_INTERIM = 16
 """Interim answers (1xx) before the final one."""
+CLOSE_SECONDS = 1.0
+"""Time in which a connection closes: nothing is said on the wire, not even TLS's goodbye."""
 
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _BAD_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # RFC 9110, 5.5
@@ -275,8 +277,11 @@ def _peer(stream: httpcore.AsyncNetworkStream) -> IPAddress | None:
 
 
 async def _close(closable: httpcore.AsyncNetworkStream | _Connection) -> None:
-    """Close at once, even while this task is being cancelled."""
-    with anyio.CancelScope(shield=True), suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+    """Close at once, even while this task is being cancelled; no stream may hold it up."""
+    with (
+        anyio.move_on_after(CLOSE_SECONDS, shield=True),
+        suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError),
+    ):
         await closable.aclose()
 
 

@@ -7,7 +7,7 @@ entry into canonical form or stopped the start.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from ipaddress import IPv4Address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 
 from jupyter_webresearch.config import BAD_PORTS, WebPolicy
 from jupyter_webresearch.errors import Failed, Refused, WebResearchError
@@ -56,6 +56,8 @@ _PRIVATE_SUFFIXES = ("local", "internal", "home.arpa", "lan", "corp")
 # Ranges that ordinary names resolve to behind some VPNs: here the refusal says what to set.
 _EXPLAINED = {"198.18.0.0/15": "the fake addresses of a VPN or proxy", "100.64.0.0/10": "a carrier or overlay network"}
 
+_MAPPED = IPv6Network("::ffff:0:0/96")
+
 _ALLOW_PRIVATE = "WebPolicy.allow_private_networks"
 _EXTRA_BLOCKED = "WebPolicy.extra_blocked"
 
@@ -87,7 +89,7 @@ class Guard:
         self._private = _networks(policy.allow_private_networks)
         self._nat64 = _networks(policy.allow_nat64)
         blocked = {entry: _network_or_none(entry) for entry in policy.extra_blocked}
-        self._blocked_networks = tuple(network for network in blocked.values() if network is not None)
+        self._blocked_networks = _with_ipv4(network for network in blocked.values() if network is not None)
         self._blocked_hosts = frozenset(entry for entry, network in blocked.items() if network is None)
         self._blocked_below = tuple(entry[2:] for entry in self._blocked_hosts if entry.startswith("*."))
 
@@ -169,8 +171,11 @@ class Guard:
         if not bad:
             self._check_own_ports(url, addresses, own)
             return
-        if any(contains(self._blocked_networks, address) for address in bad if url.address is not None):
+        if url.address is not None and contains(self._blocked_networks, url.address):
             raise Refused("blocked_address", f"{url.host} is blocked by a setting", setting=_EXTRA_BLOCKED)
+        if url.address is not None and is_metadata(url.address):
+            message = f"{url.host} is an address of cloud metadata services; no setting opens it"
+            raise Refused("blocked_address", message, setting="")
         ranges = {self._liftable_range(address) for address in bad}
         raise _not_public(url, ranges.pop() if len(ranges) == 1 else None)
 
@@ -232,6 +237,17 @@ def _is_isatap(address: IPAddress) -> bool:
 
 def _networks(cidrs: Iterable[str]) -> tuple[IPNetwork, ...]:
     return tuple(map(ip_network, cidrs))
+
+
+def _with_ipv4(networks: Iterable[IPNetwork]) -> tuple[IPNetwork, ...]:
+    """Return the networks, and the IPv4 networks of those written in IPv4-mapped form (RFC 4291, 2.5.5.2)."""
+    found: list[IPNetwork] = []
+    for network in networks:
+        found.append(network)
+        if network.version == 6 and network.subnet_of(_MAPPED):
+            low = int(network.network_address) & 0xFFFFFFFF
+            found.append(IPv4Network((low, network.prefixlen - _MAPPED.prefixlen)))
+    return tuple(found)
 
 
 def _network_or_none(entry: str) -> IPNetwork | None:

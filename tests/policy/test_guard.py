@@ -139,6 +139,12 @@ def test_an_allowed_network_does_not_open_other_forms(form: str) -> None:
 
 
 @pytest.mark.parametrize("text", METADATA.split())
+def test_no_setting_is_named_for_metadata(text: str) -> None:
+    for policy in ({}, {"allow_private_networks": ["0.0.0.0/0", "::/0"]}):
+        assert refusal(guard(**policy), literal(text)).setting == ""
+
+
+@pytest.mark.parametrize("text", METADATA.split())
 def test_metadata_is_refused_under_every_setting(text: str) -> None:
     judge = guard(allow_private_networks=["0.0.0.0/0", "::/0"], allow_nat64=["64:ff9b::/96", "::ffff:0:0/96"])
     assert not allowed(judge, literal(text))
@@ -287,6 +293,16 @@ def test_extra_blocked_wins_over_every_allow() -> None:
 
 
 # ---------------------------------------------------------------- what it says
+
+
+@pytest.mark.parametrize("entry", ["93.184.216.34", "93.184.216.32/28", "::ffff:93.184.216.34", "::ffff:5db8:d800/120"])
+def test_a_blocked_network_may_be_written_in_ipv4_mapped_form(entry: str) -> None:
+    judge = guard(extra_blocked=[entry], allow_private_networks=["::/0", "0.0.0.0/0"], allow_nat64=["64:ff9b::/96"])
+    for text in ("93.184.216.34", "::ffff:5db8:d822", "64:ff9b::5db8:d822", "2002:5db8:d822::1"):
+        assert refusal(judge, literal(text)).code == "blocked_address"
+        assert refusal(judge, "http://example.com/", text).code == "blocked_address"
+    assert allowed(judge, "http://93.184.217.34/")
+    assert allowed(judge, "http://[2606:4700::1]/")
 
 
 @pytest.mark.parametrize("cidr", ["198.18.0.0/15", "100.64.0.0/10"])
