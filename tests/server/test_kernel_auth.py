@@ -10,7 +10,8 @@ import pytest
 
 from jupyter_webresearch.errors import Refused
 from jupyter_webresearch.kernel.proof import KernelIdentity, Proof, derive_key, server_signature, sign
-from jupyter_webresearch.server.kernel_auth import NONCE_SECONDS, NONCES_PER_KERNEL, ProofVerifier
+from jupyter_webresearch.server import kernel_auth
+from jupyter_webresearch.server.kernel_auth import NONCE_SECONDS, SLOT_SECONDS, TOLERANCE_SECONDS, ProofVerifier
 
 KEYS = {"k-1": b"key of one", "k-2": b"key of two", "unsigned": b""}
 REQUEST = ("POST", "/user/a%40b/webresearch/fetch?x=1", b'{"url": "https://example.org/"}')
@@ -172,18 +173,43 @@ def test_malformed(verifier: ProofVerifier, header: str) -> None:
     assert caught.value.code == "unauthorized"
 
 
-def test_a_full_memory_refuses_rather_than_forgets(verifier: ProofVerifier, clock: Clock) -> None:
+def test_a_full_memory_refuses_rather_than_forgets(
+    verifier: ProofVerifier, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_auth, "NONCES_PER_KERNEL", 100)
     first = proof_of(clock).header
     verifier.verify(first, *REQUEST)
-    for _ in range(NONCES_PER_KERNEL - 1):
+    for _ in range(99):
+        clock.turn(0.5)
         verifier.verify(proof_of(clock).header, *REQUEST)
     with pytest.raises(Refused, match="too often"):
         verifier.verify(proof_of(clock).header, *REQUEST)
     with pytest.raises(Refused, match="used before"):
         verifier.verify(first, *REQUEST)
     verifier.verify(proof_of(clock, identity("k-2")).header, *REQUEST)  # each kernel has its own memory
-    clock.turn(NONCE_SECONDS + 1)
+    clock.turn(NONCE_SECONDS + SLOT_SECONDS)
     verifier.verify(proof_of(clock).header, *REQUEST)
+
+
+@pytest.mark.parametrize("started", range(0, 10, 3))
+def test_no_nonce_is_forgotten_while_its_proof_is_good(clock: Clock, started: int) -> None:
+    clock.seconds = started
+    verifier = ProofVerifier(KEYS.get, clock)
+    ahead = proof_of(clock, off=60).header
+    verifier.verify(ahead, *REQUEST)
+    for _ in range(int(2 * TOLERANCE_SECONDS / 0.5)):
+        clock.turn(0.5)
+        verifier.verify(proof_of(clock).header, *REQUEST)
+        with pytest.raises(Refused, match="used before"):
+            verifier.verify(ahead, *REQUEST)
+    assert sum(map(len, verifier._nonces["k-1"].values())) == 241
+
+
+def test_old_nonces_are_forgotten(verifier: ProofVerifier, clock: Clock) -> None:
+    for _ in range(50):
+        verifier.verify(proof_of(clock).header, *REQUEST)
+        clock.turn(NONCE_SECONDS / 10)
+    assert len(verifier._nonces["k-1"]) <= 1 + NONCE_SECONDS / SLOT_SECONDS
 
 
 def test_who_has_no_key_fills_no_memory(verifier: ProofVerifier, clock: Clock) -> None:
