@@ -37,9 +37,6 @@ def unwrap_noscript(root: etree._Element) -> None:
 
 def resolve_lazy(root: etree._Element) -> None:
     """Give every image the address that a reader would have seen, and drop tracking pixels."""
-    for holder in list(root.iter("source")):
-        for child in reversed(holder):  # libxml2 (2.14) does not know that a source holds nothing
-            holder.addnext(child)
     for image in list(root.iter("img")):
         if image.get("width") in ("0", "1") or image.get("height") in ("0", "1"):
             image.set("src", "")

@@ -8,6 +8,7 @@ nesting beyond its limit loses its tags but keeps its text.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 
 __all__ = ["CELL_SPANS", "VOID", "Limits", "bound_source", "limit_note"]
@@ -25,6 +26,12 @@ VOID = frozenset({
 RAW_TEXT = frozenset({
     "script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes",
 })  # fmt: skip
+
+# Void elements that libxml2 (2.14) takes for containers, so that one nests in another.
+_EMPTY_BY_US = frozenset({"bgsound", "command", "embed", "keygen", "source", "track"})
+
+# An end tag closes nothing beyond one of the stronger elements (libxml2's priorities, weakest first).
+_STRENGTH = ("div", "td", "th", "tr", "tbody", "thead", "tfoot", "table", "head", "body", "html")
 
 # Elements that end when the same one begins, so that a list of unclosed ones does not count as nesting.
 _SELF_CLOSING = frozenset({
@@ -95,8 +102,8 @@ class _Scan:
     def __init__(self, source: str, limits: Limits) -> None:
         self.source = source
         self.limits = limits
-        self.open: list[str] = []
-        self.open_count: dict[str, int] = {}
+        self.stack: list[str] = []
+        self.places: defaultdict[str, list[int]] = defaultdict(list)  # where in the stack each name is
         self.pieces: list[str] = []
         self.copied = 0
         self.elements = 0
@@ -123,44 +130,46 @@ class _Scan:
                 break
             name = name.lower()
             if closing:
-                kept = self._close(name)
+                kept = self._end(name)
             else:
                 self.elements += 1
-                kept = self._open(name, rest)
+                kept = self._start(name, rest)
                 if name in RAW_TEXT:
                     position = self._end_of_raw(name, position)
-            if not kept:
-                self._drop(start, position, " ")
+            if not kept or name == "wbr":
+                self._drop(start, position, "" if kept else " ")
+            elif name in _EMPTY_BY_US and not closing and not rest.endswith("/"):
+                self._drop(position, position, f"</{name}>")
             elif len(rest) > 2 * self.limits.max_attributes:
                 self._bound_attributes(match)
         self.pieces.append(source[self.copied :])
         return "".join(self.pieces) if self.copied else source, self._notes()
 
-    def _open(self, name: str, rest: str) -> bool:
+    def _start(self, name: str, rest: str) -> bool:
         """Note a start tag; return whether it is within the nesting that is read."""
-        stack, counts = self.open, self.open_count
-        if name in VOID or name in RAW_TEXT or (rest.endswith("/") and (counts.get("svg") or counts.get("math"))):
-            return len(stack) < self.limits.max_depth or name == "br"
+        stack = self.stack
+        within = len(stack) < self.limits.max_depth
+        if name in VOID or name in RAW_TEXT or (rest.endswith("/") and (self.places["svg"] or self.places["math"])):
+            return within or name == "br"
         if name in _SELF_CLOSING and stack and stack[-1] == name:
-            stack.pop()
-            counts[name] -= 1
+            self.places[stack.pop()].pop()
+        self.places[name].append(len(stack))
         stack.append(name)
-        counts[name] = counts.get(name, 0) + 1
         if len(stack) <= self.limits.max_depth:
             return True
         self.deepest = max(self.deepest, len(stack))
         return False
 
-    def _close(self, name: str) -> bool:
+    def _end(self, name: str) -> bool:
         """Note an end tag; return whether what it ends was read."""
-        stack, counts = self.open, self.open_count
-        if not counts.get(name):
-            return len(stack) < self.limits.max_depth
-        while True:
-            top = stack.pop()
-            counts[top] -= 1
-            if top == name:
-                return len(stack) < self.limits.max_depth
+        stack, places = self.stack, self.places
+        if places[name]:
+            place = places[name][-1]
+            stronger = _STRENGTH[_STRENGTH.index(name) + 1 :] if name in _STRENGTH else _STRENGTH
+            if not any(places[other] and places[other][-1] > place for other in stronger):
+                while len(stack) > place:
+                    places[stack.pop()].pop()
+        return len(stack) < self.limits.max_depth
 
     def _notes(self) -> tuple[str, ...]:
         limits = self.limits
