@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import functools
 import os
+import threading
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -188,19 +189,27 @@ class DiscoveringClient(Client):
         self._shell = shell
         self._client: Client | None = None
         self._local: Client | None = None
+        self._had_server = False
+        self._lock = threading.Lock()  # calls on several threads find one client, and start one engine
 
     @property
     def client(self) -> Client:
-        """The client in use, found on first access.
+        """The client in use, found on first access; where there was a server, one is looked for until there is again.
 
         Raises
         ------
         Refused
             ``unauthorized`` when there is no server and ``WebKernel.local_mode`` is ``deny``.
         """
-        if self._client is None:
-            self._client = self._find_server() or self._in_process()
-        return self._client
+        with self._lock:
+            if self._client is not None:
+                return self._client
+            found = self._find_server()
+            if found is None and self._had_server:
+                return self._in_process()
+            self._had_server = found is not None
+            self._client = found or self._in_process()
+            return self._client
 
     def _find_server(self) -> Client | None:
         from jupyter_core.paths import jupyter_runtime_dir
@@ -316,10 +325,12 @@ class DiscoveringClient(Client):
 
     def close(self) -> None:
         """Close the client in use; the next call finds one again."""
-        for client in (self._client, self._local):
+        with self._lock:
+            clients = (self._client, self._local)
+            self._client = self._local = None
+        for client in clients:
             if client is not None:
                 client.close()
-        self._client = self._local = None
 
 
 def connect() -> Client:

@@ -6,6 +6,7 @@ import http.client
 import json
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -15,13 +16,22 @@ from jupyter_webresearch.kernel.client import ServerLost
 from jupyter_webresearch.kernel.discovery import ServerAddress
 from jupyter_webresearch.kernel.proof import SERVER_HEADER, KernelIdentity
 
-__all__ = ["PROTOCOL", "ProvenConnection"]
+__all__ = ["NOT_UNDERSTOOD", "PROTOCOL", "ProvenConnection"]
 
 PROTOCOL = 1
 """Version of the REST routes that this client speaks; a server of another version is not used."""
 
+NOT_UNDERSTOOD = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What reading an answer can raise that is not of the form agreed on."""
+
 HELLO_TIMEOUT = 5.0
+"""Longest silence of a server before it has proved itself, seconds."""
+
+HELLO_DEADLINE = 10.0
+"""Seconds for all of ``hello``: whatever listens there could send an octet at a time."""
+
 HELLO_LIMIT = 64 * 1024
+LONGEST = 24 * 3600.0  # seconds; far beyond what the settings allow, and what a socket takes as its timeout
 
 
 class ProvenConnection:
@@ -62,15 +72,20 @@ class ProvenConnection:
         ServerLost
             When nothing answers, or what answers is not this kernel's server.
         """
+        cut = threading.Timer(HELLO_DEADLINE, self.abort)
+        cut.daemon = True
         try:
             self._http = _connect(self._address)
+            cut.start()
             hello = self._greet(self._http)
-        except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError) as error:
+        except (OSError, http.client.HTTPException, *NOT_UNDERSTOOD) as error:
             self.close()
             raise ServerLost from error
         except BaseException:
             self.close()
             raise
+        finally:
+            cut.cancel()
         if hello is None:
             self.close()
             raise ServerLost
@@ -88,7 +103,8 @@ class ProvenConnection:
         hello = json.loads(body)
         if hello["protocol"] != PROTOCOL or response.will_close or not response.isclosed():
             return None
-        return dict(hello)
+        times = (float(hello["timeout"]), float(hello["save_timeout"]))
+        return dict(hello) if all(0 < seconds <= LONGEST for seconds in times) and hello["max_body"] + 0 >= 0 else None
 
     def request(
         self, method: str, route: str, body: bytes = b"", headers: dict[str, str] | None = None, *, timeout: float
@@ -117,7 +133,7 @@ class ProvenConnection:
         sock = self._http.sock if self._http is not None else None
         if sock is not None:
             try:
-                sock.shutdown(socket.SHUT_RDWR)
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # an SSLSocket's own would go on in plain text
             except OSError:  # it has ended already
                 return
 

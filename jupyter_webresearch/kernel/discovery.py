@@ -139,8 +139,8 @@ def _addresses(environ: Mapping[str, str], runtime_dir: Path) -> Iterator[Server
             yield ServerAddress(_slashed(str(info.get("base_url", "/"))), socket=str(info["sock"]))
             continue
         host = loopback_of(str(info.get("hostname", "")))
-        port = info.get("port")
-        if isinstance(port, int):
+        port = _port(info)
+        if port:
             yield ServerAddress(
                 _slashed(str(info.get("base_url", "/"))), host, port, bool(info.get("secure")),
                 certificate=environ.get(CERT_VARIABLE, ""), **client,
@@ -174,7 +174,7 @@ def running_servers(runtime_dir: Path) -> list[dict[str, Any]]:
             if not stat.S_ISREG(status.st_mode) or status.st_size > _INFO_LIMIT or not _is_ours(status):
                 continue
             info = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
         if isinstance(info, dict) and _is_alive(info.get("pid")):
             info.pop("token", None)
@@ -184,7 +184,13 @@ def running_servers(runtime_dir: Path) -> list[dict[str, Any]]:
 
 def jupyter_ports(runtime_dir: Path) -> frozenset[int]:
     """Return the TCP ports of this user's running servers, which are never read as pages."""
-    return frozenset(info["port"] for info in running_servers(runtime_dir) if isinstance(info.get("port"), int))
+    return frozenset(port for info in running_servers(runtime_dir) if (port := _port(info)))
+
+
+def _port(info: Mapping[str, Any]) -> int:
+    """Return the TCP port that a server's file names, or 0."""
+    port = info.get("port")
+    return port if isinstance(port, int) and 0 < port < 65536 else 0
 
 
 def _is_ours(status: os.stat_result) -> bool:
@@ -200,6 +206,6 @@ def _is_alive(pid: Any) -> bool:
         os.kill(pid, 0)
     except PermissionError:
         return True
-    except OSError:
+    except (OSError, OverflowError):
         return False
     return True

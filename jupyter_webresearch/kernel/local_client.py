@@ -147,11 +147,11 @@ class LocalClient(Client):
 
     def close(self) -> None:
         """Close the engine that this client made: operations end, workers exit, stored texts are deleted."""
+        if not self.session_id.startswith(f"local:{os.getpid()}-"):
+            return  # in a forked child there is no engine's thread to end, and the lock may never be released
         with self._lock:
             engine, self._engine = self._engine, None
-        if engine is None or not self._owns_engine:
-            return
-        if self.session_id.startswith(f"local:{os.getpid()}-"):  # a forked child has no engine thread to end
+        if engine is not None and self._owns_engine:
             engine.close()
 
     def _wait(

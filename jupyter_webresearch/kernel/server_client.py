@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from jupyter_webresearch.errors import Failed, WebResearchError
 from jupyter_webresearch.kernel.cancellation import Cancellation
 from jupyter_webresearch.kernel.client import Client, OnEvent, ignore_event, ignore_phase
-from jupyter_webresearch.kernel.connection import ProvenConnection
+from jupyter_webresearch.kernel.connection import NOT_UNDERSTOOD, ProvenConnection
 from jupyter_webresearch.kernel.discovery import ServerAddress
 from jupyter_webresearch.kernel.proof import KernelIdentity
 from jupyter_webresearch.kernel.saving import SaveTarget
@@ -26,6 +26,11 @@ __all__ = ["ServerClient"]
 
 GRACE = 15.0
 """Seconds of silence beyond the server's own deadline after which it is given up."""
+
+BATCH = 1000
+URLS = 10_000
+PORTION = 128 * 1024
+"""Requests, URLs and bytes of JSON that are sent at once; the server takes no more (``server/request_body.py``)."""
 
 CHUNK = 256 * 1024
 NDJSON = "application/x-ndjson"
@@ -84,22 +89,23 @@ class ServerClient(Client):
         cancellation: Cancellation | None = None,
     ) -> list[Page | WebResearchError]:
         """Read many URLs; see :meth:`Client.fetch_many`."""
-        body = json.dumps({"requests": [request_json(request) for request in requests]}).encode()
         outcomes: dict[int, Page | WebResearchError] = {}
-        with self._talk(cancellation) as (connection, hello):
-            response = _ask(connection, "POST", "batch", body, _json_headers(), timeout=hello["timeout"] + GRACE)
-            for line in _lines(response):
-                index = line.get("index")
-                if index is None:
-                    if "error" in line:
-                        raise _error(line)
-                    break
-                if "phase" in line:
-                    on_event(index, line["phase"])
-                elif "error" in line:
-                    outcomes[index] = self.attach_error(_error(line), requests[index])
-                else:
-                    outcomes[index] = self.attach(_page(line), requests[index])
+        for start, portion in _portions([request_json(request) for request in requests], BATCH):
+            body = b'{"requests": %s}' % portion
+            with self._talk(cancellation) as (connection, hello):
+                response = _ask(connection, "POST", "batch", body, _json_headers(), timeout=hello["timeout"] + GRACE)
+                for line in _lines(response):
+                    if "index" not in line:
+                        if "error" in line:
+                            raise _error(line)
+                        break
+                    index = _place(line, start, len(requests))
+                    if "phase" in line:
+                        on_event(index, line["phase"])
+                    elif "error" in line:
+                        outcomes[index] = self.attach_error(_error(line), requests[index])
+                    else:
+                        outcomes[index] = self.attach(_page(line), requests[index])
         if len(outcomes) != len(requests):
             raise Failed("unreachable", "the Jupyter server broke off the answer; try again")
         return [outcomes[index] for index in range(len(requests))]
@@ -127,12 +133,15 @@ class ServerClient(Client):
 
     def check_urls(self, urls: Sequence[str]) -> list[Verdict]:
         """Return verdicts; see :meth:`Client.check_urls`."""
-        body = json.dumps({"urls": list(urls)}).encode()
-        with self._talk(None) as (connection, hello):
-            response = _ask(connection, "POST", "check-url", body, _json_headers(), timeout=hello["timeout"])
-            answer = _answer(response)
-        with _understanding():
-            return [Verdict(**verdict) for verdict in answer["verdicts"]]
+        verdicts: list[Verdict] = []
+        for _, portion in _portions(urls, URLS):
+            with self._talk(None) as (connection, hello):
+                body = b'{"urls": %s}' % portion
+                response = _ask(connection, "POST", "check-url", body, _json_headers(), timeout=hello["timeout"])
+                answer = _answer(response)
+            with _understanding():
+                verdicts += [Verdict(**verdict) for verdict in answer["verdicts"]]
+        return verdicts
 
     def save(
         self,
@@ -197,6 +206,24 @@ def request_json(request: FetchRequest) -> dict[str, Any]:
     return data
 
 
+def _portions(values: Sequence[Any], most: int) -> Iterator[tuple[int, bytes]]:
+    """Yield JSON lists that the server takes at once, each with the place of its first value among all."""
+    encoded = [json.dumps(value).encode() for value in values]
+    start = 0
+    while start < len(encoded):
+        end, size = start + 1, len(encoded[start])
+        while end < min(len(encoded), start + most) and size + len(encoded[end]) <= PORTION:
+            size += len(encoded[end])
+            end += 1
+        yield start, b"[%s]" % b",".join(encoded[start:end])
+        start = end
+
+
+def _place(line: dict[str, Any], start: int, count: int) -> int:
+    with _understanding():
+        return start + range(count - start).index(line["index"])
+
+
 def _json_headers() -> dict[str, str]:
     return {"Content-Type": "application/json", "Accept": f"{NDJSON}, application/json"}
 
@@ -209,7 +236,7 @@ def _understanding() -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (OSError, http.client.HTTPException, *NOT_UNDERSTOOD) as error:
         raise Failed("unreachable", "the Jupyter server broke off the answer; try again") from error
 
 

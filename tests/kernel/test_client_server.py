@@ -6,20 +6,24 @@ import contextlib
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from jupyter_webresearch.config import Settings, WebKernel
 from jupyter_webresearch.errors import Failed, Refused
 from jupyter_webresearch.kernel import client as client_module
+from jupyter_webresearch.kernel import connection
 from jupyter_webresearch.kernel.cancellation import Cancellation
-from jupyter_webresearch.kernel.client import DiscoveringClient, ServerLost
+from jupyter_webresearch.kernel.client import Client, DiscoveringClient, ServerLost
 from jupyter_webresearch.kernel.connection import PROTOCOL
 from jupyter_webresearch.kernel.discovery import ServerAddress
 from jupyter_webresearch.kernel.proof import SERVER_HEADER, KernelIdentity, Proof, server_signature
-from jupyter_webresearch.kernel.server_client import ServerClient
+from jupyter_webresearch.kernel.server_client import BATCH, PORTION, URLS, ServerClient
 from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.server.request_body import MAX_BATCH, MAX_URLS, MAX_VALUES
 
 IDENTITY = KernelIdentity("kernel-id", b"k" * 32)
 REQUEST = FetchRequest("https://secret.example/path")
@@ -45,6 +49,7 @@ class Impostor:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
+            self.connection = connection
             with connection:
                 self._talk(connection)
 
@@ -88,8 +93,12 @@ def http_answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
     return head.encode() + b"\r\n\r\n" + body
 
 
+def told(request: bytes, hello: bytes) -> bytes:
+    return http_answer(hello, f"{SERVER_HEADER}: {server_signature(IDENTITY.key, proof_in(request).nonce)}")
+
+
 def honest(request: bytes) -> bytes:
-    return http_answer(HELLO, f"{SERVER_HEADER}: {server_signature(IDENTITY.key, proof_in(request).nonce)}")
+    return told(request, HELLO)
 
 
 @pytest.fixture
@@ -120,12 +129,27 @@ def impostor() -> Iterator[Callable[..., Impostor]]:
         lambda request: honest(request).replace(HELLO, b"[" + b" " * (len(HELLO) - 2) + b"]"),
         lambda request: honest(request).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"),
         lambda _: http_answer(b"", "Location: /login", status="302 Found"),
+        lambda request: told(request, b"[" * 60_000),
+        lambda request: told(request, b'{"protocol": 1}'),
+        lambda request: told(request, HELLO.replace(b'"timeout": 5', b'"timeout": 1e400')),
+        lambda request: told(request, HELLO.replace(b'"timeout": 5', b'"timeout": NaN')),
+        lambda request: told(request, HELLO.replace(b'"timeout": 5', b'"timeout": -5')),
+        lambda request: told(request, HELLO.replace(b'"timeout": 5', b'"timeout": []')),
+        lambda request: told(request, HELLO.replace(b'"max_body": 9', b'"max_body": "9"')),
+        lambda request: told(request, HELLO.replace(b'"max_body": 9', b'"max_body": -9')),
+        lambda request: told(request, HELLO.replace(b'"protocol": 1', b'"protocol": ' + b"1" * 5000)),
+        lambda request: told(request, HELLO + b" " * 70_000),
+        lambda request: honest(request).replace(b"\r\n\r\n", b"\r\nX: " + b"x" * 70_000 + b"\r\n\r\n"),
+        lambda request: honest(request).replace(b"\r\n\r\n", b"\r\nX: y" * 200 + b"\r\n\r\n"),
+        lambda request: honest(request).replace(b"Content-Length: ", b"Content-Length: -"),
+        lambda request: honest(request).replace(b"HTTP/1.1 200 OK", b"HTTP/1.1 99999999999999999999 OK"),
         lambda _: b"SSH-2.0-OpenSSH_9.0\r\n",
         lambda _: None,
     ],
     ids=[
         "no proof", "zeros", "other key", "old proof", "echo", "403", "404", "protocol", "no json", "list", "closes",
-        "login", "ssh", "hangs up",
+        "login", "nested", "no times", "endless", "not a number", "negative", "list of times", "text", "negative body",
+        "digits", "long", "long header", "many headers", "negative length", "long status", "ssh", "hangs up",
     ],
 )  # fmt: skip
 def test_who_can_not_prove_itself_learns_no_url(
@@ -137,6 +161,34 @@ def test_who_can_not_prove_itself_learns_no_url(
     assert b"hello" in server.received
     assert b"secret.example" not in server.received
     assert IDENTITY.key not in server.received
+
+
+def test_who_answers_an_octet_at_a_time_is_not_waited_for(
+    impostor: Callable[..., Impostor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "HELLO_DEADLINE", 0.5)
+    server = impostor(lambda _: None)
+    dripping = threading.Event()
+
+    def drip(request: bytes) -> None:
+        dripping.set()
+        with contextlib.suppress(OSError):
+            while True:
+                server.connection.sendall(b"H")
+                time.sleep(0.05)
+
+    server._answer = drip
+    started = time.monotonic()
+    with pytest.raises(ServerLost):
+        ServerClient(server.address, IDENTITY).fetch(REQUEST)
+    assert dripping.is_set()
+    assert time.monotonic() - started < 4
+
+
+@pytest.mark.parametrize("port", [65536, 2**40, -1])
+def test_an_impossible_port_is_no_server(port: int) -> None:
+    with pytest.raises(ServerLost):
+        ServerClient(ServerAddress("/", "127.0.0.1", port), IDENTITY).fetch(REQUEST)
 
 
 def test_nobody_listens() -> None:
@@ -165,6 +217,11 @@ def test_each_connection_is_proven_anew(impostor: Callable[..., Impostor]) -> No
         b'{"result": {}}\n',
         b'{"error": 1}\n',
         b'{"index": 0, "result": {}}\n{"result": "done"}\n',
+        b'{"index": -1, "phase": "queued"}\n',
+        b'{"index": 1, "phase": "queued"}\n',
+        b'{"index": "0", "phase": "queued"}\n',
+        b"[" * 60_000 + b"\n",
+        b"\xff\n",
     ],
 )
 @pytest.mark.parametrize("operation", ["fetch", "fetch_many", "check_urls", "extract"])
@@ -225,6 +282,40 @@ def test_cancelling_from_another_thread(impostor: Callable[..., Impostor]) -> No
         ServerClient(server.address, IDENTITY).fetch(REQUEST, cancellation=cancellation)
 
 
+def echo(request: bytes) -> bytes:
+    """Answer a batch with an error for each request that names it, the last first; a check with the URLs."""
+    if b"/webresearch/hello" in request:
+        return honest(request)
+    asked = json.loads(request.partition(b"\r\n\r\n")[2])
+    if "urls" in asked:
+        verdicts = [{"url": url, "verdict": "allowed", "code": "ok", "reason": ""} for url in asked["urls"]]
+        return http_answer(json.dumps({"verdicts": verdicts}).encode())
+    lines = [
+        json.dumps({"index": index, "error": {"code": "timeout", "message": one["url"]}})
+        for index, one in enumerate(asked["requests"])
+    ]
+    return http_answer("\n".join([*reversed(lines), '{"result": "done"}', ""]).encode())
+
+
+@pytest.mark.parametrize("length", [10, 1000, 2000])
+@pytest.mark.parametrize("count", [0, 1, 999, 1000, 1001, 2500])
+def test_more_than_the_server_takes_at_once(impostor: Callable[..., Impostor], count: int, length: int) -> None:
+    server = impostor(echo)
+    client = ServerClient(server.address, IDENTITY)
+    urls = [f"https://example.org/{n:07}/".ljust(length, "x") for n in range(min(count, 200_000 // length))]
+    events: list[tuple[int, str]] = []
+    outcomes = client.fetch_many([FetchRequest(url) for url in urls], lambda *event: events.append(event))
+    assert [str(outcome) for outcome in outcomes] == urls
+    assert [verdict.url for verdict in client.check_urls(urls)] == urls
+    for request in server.received.split(b"POST /webresearch/")[1:]:
+        assert length_of(request.partition(b"\r\n\r\n")[0]) <= PORTION + 100
+
+
+def test_what_is_sent_at_once_is_what_the_server_takes() -> None:
+    assert (BATCH, URLS) == (MAX_BATCH, MAX_URLS)
+    assert PORTION / len('"",') < MAX_VALUES
+
+
 class Lost(client_module.Client):
     """A client whose server has gone."""
 
@@ -254,6 +345,44 @@ def test_a_lost_server_is_made_up_for_in_process(monkeypatch: pytest.MonkeyPatch
     finds = [Lost(), None]
     monkeypatch.setattr(client, "_find_server", lambda: finds.pop(0))
     assert [verdict.code for verdict in client.check_urls(["http://10.0.0.1/"])] == ["blocked_address"]
+    client.close()
+
+
+def test_where_there_was_a_server_one_is_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = DiscoveringClient(Settings())
+    finds = [Lost(), None, None, Lost()]
+    monkeypatch.setattr(client, "_find_server", lambda: finds.pop(0))
+    for _ in range(2):
+        assert [verdict.code for verdict in client.check_urls(["http://10.0.0.1/"])] == ["blocked_address"]
+    assert isinstance(client.client, Lost)
+    client.close()
+
+
+def test_where_there_never_was_one_none_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = DiscoveringClient(Settings())
+    finds: list[Lost | None] = [None]
+    monkeypatch.setattr(client, "_find_server", lambda: finds.pop(0))
+    for _ in range(2):
+        client.check_urls(["http://10.0.0.1/"])
+    client.close()
+
+
+def test_calls_on_several_threads_find_one_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = DiscoveringClient(Settings())
+    together = threading.Barrier(8)
+
+    def find() -> None:
+        time.sleep(0.02)  # as long as another thread needs to come here, too
+
+    monkeypatch.setattr(client, "_find_server", find)
+
+    def call() -> Client:
+        together.wait()
+        return client.client
+
+    with ThreadPoolExecutor(8) as threads:
+        found = {id(future.result()) for future in [threads.submit(call) for _ in range(8)]}
+    assert len(found) == 1
     client.close()
 
 

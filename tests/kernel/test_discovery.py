@@ -105,6 +105,10 @@ def test_files_that_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "jpserver-3.json").write_text(json.dumps({"pid": os.getpid(), "pad": "x" * 100_000}))
     (tmp_path / "jpserver-4.json").symlink_to(write_server(tmp_path, os.getpid()).rename(tmp_path / "other.json"))
     (tmp_path / "jpserver-5.json").mkdir()
+    (tmp_path / "jpserver-6.json").write_text("[" * 60_000)
+    (tmp_path / "jpserver-7.json").write_bytes(b'{"pid": \xff}')
+    os.mkfifo(tmp_path / "jpserver-8.json")
+    write_server(tmp_path, 2**70)
     write_server(tmp_path, os.getpid(), port="8888").rename(tmp_path / "nbserver-1.json")
     assert running_servers(tmp_path) == []
     assert urls({}, tmp_path) == []
@@ -115,6 +119,13 @@ def test_files_that_are_passed_over(tmp_path: Path) -> None:
 def test_files_of_another_user_are_passed_over(tmp_path: Path) -> None:
     os.chown(write_server(tmp_path, os.getpid()), 12345, 12345)
     assert running_servers(tmp_path) == []
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536, 2**70, "8888", None, 1.5, [8888]])
+def test_what_is_no_port(tmp_path: Path, port: Any) -> None:
+    write_server(tmp_path, os.getpid(), port=port)
+    assert urls({}, tmp_path) == []
+    assert jupyter_ports(tmp_path) == frozenset()
 
 
 def test_tokens_are_not_kept(tmp_path: Path) -> None:
