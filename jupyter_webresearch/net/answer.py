@@ -12,10 +12,13 @@ __all__ = ["ByteSink", "Disposition", "ResponseHead", "Retrieved"]
 
 
 class ByteSink(Protocol):
-    """Where a body goes instead of memory; written to by one thread at a time, never on the event loop."""
+    """Where a body goes instead of memory; written to by one thread at a time, never on the event loop.
+
+    When a retrieval ends early, a write may still be under way on its thread.
+    """
 
     def write(self, data: bytes, /) -> object:
-        """Take the next decoded bytes."""
+        """Take the next decoded bytes; an OSError ends the retrieval with ``save_refused``."""
         ...
 
 

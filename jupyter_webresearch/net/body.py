@@ -90,7 +90,8 @@ class Body:
         data = bytes(self._buffer)
         self._buffer.clear()
         try:
-            await anyio.to_thread.run_sync(self._sink.write, data)
+            # A disk that hangs must not hold up the deadline: its thread is left behind.
+            await anyio.to_thread.run_sync(self._sink.write, data, abandon_on_cancel=True)
         except OSError as error:
             raise not_written(error) from error
 

@@ -35,8 +35,6 @@ MAX_HEADER_FIELDS = 256
 """Header fields of one answer, those of interim answers included."""
 MAX_INTERIM = 16
 """Interim answers (1xx) before the final one."""
-CLOSE_SECONDS = 1.0
-"""Time in which a connection closes: nothing is said on the wire, not even TLS's goodbye."""
 
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _BAD_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # RFC 9110, 5.5
@@ -135,7 +133,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
     async def _secure(self, url: CheckedURL, stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
         try:
             if self._ssl_context is None:
-                self._ssl_context = await anyio.to_thread.run_sync(tls_context)
+                self._ssl_context = await anyio.to_thread.run_sync(tls_context, abandon_on_cancel=True)
             return await stream.start_tls(self._ssl_context, url.host, self._settings.idle_timeout)
         except BaseException as error:
             await _close(stream)
@@ -277,11 +275,8 @@ def _peer(stream: httpcore.AsyncNetworkStream) -> IPAddress | None:
 
 
 async def _close(closable: httpcore.AsyncNetworkStream | _Connection) -> None:
-    """Close at once, even while this task is being cancelled; no stream may hold it up."""
-    with (
-        anyio.move_on_after(CLOSE_SECONDS, shield=True),
-        suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError),
-    ):
+    """Close at once, even while this task is being cancelled. It waits for nobody: TLS says no goodbye."""
+    with anyio.CancelScope(shield=True), suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         await closable.aclose()
 
 
