@@ -31,6 +31,7 @@ __all__ = [
     "Level",
     "command_line_config",
     "command_line_level",
+    "environment_as_started",
     "environment_level",
     "file_levels",
     "operator_directories",
@@ -139,6 +140,29 @@ def environment_level(environ: Mapping[str, str]) -> Level:
         cls, trait = names[variable]
         values[f"{cls.__name__}.{trait}"] = _checked(cls, trait, text, f"environment variable {variable}")
     return Level("environment", values)
+
+
+def environment_as_started(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the environment with the variables that set limits as this process was started with.
+
+    What a notebook changes in its kernel's environment is no setting of whoever started the kernel. Only Linux keeps
+    the environment of the start (proc_pid_environ(5)); elsewhere it is returned as it is. A variable that was not there
+    at the start can still add a limit, but allow nothing.
+    """
+    try:
+        block = Path("/proc/self/environ").read_bytes()
+    except OSError:
+        return dict(environ)
+    started = dict(os.fsdecode(entry).partition("=")[::2] for entry in block.split(b"\0"))
+    result = dict(environ)
+    for cls in CONFIGURABLES:
+        for trait, definition in settings_of(cls).items():
+            variable, kind = environment_name(cls, trait), definition.metadata.get("narrows")
+            if kind and variable in started:
+                result[variable] = started[variable]
+            elif kind in ("networks", "intersection"):
+                result.pop(variable, None)
+    return result
 
 
 # Files

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -116,6 +117,38 @@ def test_where_the_operator_minds(environ: dict[str, str], tmp_path: Path, web: 
     assert ("/article" in web.paths()) == (mode == "warn")
 
 
+POLICY = "JUPYTER_WEBRESEARCH_WEBPOLICY_"
+NETWORKS = POLICY + "ALLOW_PRIVATE_NETWORKS"
+MODE = "JUPYTER_WEBRESEARCH_WEBKERNEL_LOCAL_MODE"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps the environment that a process was started with")
+@pytest.mark.parametrize(
+    ("started", "changed", "printed"),
+    [
+        ({}, {}, ""),
+        ({}, {NETWORKS: None, POLICY + "ALLOWED_PORTS": ""}, ""),
+        ({NETWORKS: ""}, {NETWORKS: "0.0.0.0/0"}, "blocked_address"),
+        ({NETWORKS: None}, {NETWORKS: "0.0.0.0/0"}, "blocked_address"),
+        ({POLICY + "ALLOWED_PORTS": None}, {POLICY + "ALLOWED_PORTS": "{port}"}, "blocked_port"),
+        ({POLICY + "EXTRA_BLOCKED": "127.0.0.1"}, {POLICY + "EXTRA_BLOCKED": ""}, "blocked_"),
+        ({POLICY + "EXTRA_BLOCKED": "127.0.0.1"}, {POLICY + "EXTRA_BLOCKED": None}, "blocked_"),
+        ({}, {POLICY + "EXTRA_BLOCKED": "127.0.0.1"}, "blocked_"),
+        ({MODE: "deny"}, {MODE: "allow"}, "unauthorized"),
+        ({MODE: "deny"}, {MODE: None}, "unauthorized"),
+        ({}, {MODE: "deny"}, "unauthorized"),
+    ],
+)  # fmt: skip
+def test_a_notebook_changes_its_environment_and_widens_nothing(
+    environ: dict[str, str], tmp_path: Path, web: Site, started: dict[str, str], changed: dict[str, str], printed: str
+) -> None:
+    code = f"import os\nfor name, value in {changed!r}.items():\n    os.environ.pop(name, None)\n"
+    code += f"    if value is not None: os.environ[name] = value.format(port={web.port})\n{REPORT}"
+    environ = {name: value for name, value in (environ | started).items() if value is not None}
+    assert run(environ, tmp_path, "-c", code).startswith(printed)
+    assert ("/article" in web.paths()) == (not printed)
+
+
 REPORT = """
 import os, jupyter_webresearch as web
 try:
@@ -125,11 +158,10 @@ except web.Refused as error:
 """
 
 
-def test_ctrl_c_ends_the_call_and_not_the_engine(environ: dict[str, str], tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_call_and_not_the_engine(environ: dict[str, str], tmp_path: Path, web: Site) -> None:
     code = """
 import os, jupyter_webresearch as web
 web.fetch(os.environ["SITE"] + "/article")
-print("ready", flush=True)
 try:
     web.fetch(os.environ["SITE"] + "/hang")
 except KeyboardInterrupt:
@@ -145,7 +177,7 @@ except KeyboardInterrupt:
     )
     assert process.stdout is not None
     with process.stdout:
-        assert process.stdout.readline() == "ready\n"
+        asyncio.run_coroutine_threadsafe(web.arrived("/hang"), web._loop).result(60)
         os.killpg(process.pid, signal.SIGINT)  # to the whole group, as Jupyter interrupts: the workers must not mind
         assert process.stdout.readline() == "stopped 200\n"
     assert process.wait(30) == 0
