@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from jupyter_webresearch import __version__
 from jupyter_webresearch.commands import check_url, config, doctor, extract, fetch
-from jupyter_webresearch.commands.output import NAME, complain, in_utf8
+from jupyter_webresearch.commands.output import NAME, complain, give_up_output, prepare_streams
 from jupyter_webresearch.errors import BadInput, Failed, WebResearchError
 
 __all__ = ["main"]
@@ -55,10 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
-    in_utf8()
+    prepare_streams()
     try:
         status = _run(sys.argv[1:] if argv is None else list(argv))
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except _Usage as error:
         complain(BadInput("bad_request", str(error)))
         return 2
@@ -68,10 +69,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         complain(Failed("cancelled", "interrupted"))
         return 130
-    except BrokenPipeError:
-        # Whoever read our output, e.g. `head`, has enough. Python flushes once more at exit, which must not fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output, e.g. `head`, has enough
+        give_up_output()
         return 141  # what a shell reports of a program that SIGPIPE ended
+    except OSError as error:
+        give_up_output()
+        complain(Failed("internal", f"the output can't be written: {error.strerror or error}"))
+        return 1
+    except Exception as error:
+        if sys.flags.dev_mode:
+            raise
+        told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        complain(Failed("internal", f"{told}; please report it, with what PYTHONDEVMODE=1 shows"))
+        return 1
     return status
 
 

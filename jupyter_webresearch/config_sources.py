@@ -12,6 +12,7 @@ import difflib
 import json
 import os
 import re
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -223,7 +224,8 @@ def _real(directory: str) -> str:
 def _load(path: Path) -> Config | None:
     """Run or parse a file; None when there is none. What exists and can't be read is an error: it may bind."""
     try:
-        path.stat()
+        if stat.S_ISFIFO(path.stat().st_mode):
+            raise Failed("config", f"file {path} can't be read: it is a pipe, which may never end")
         source = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None

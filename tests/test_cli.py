@@ -84,6 +84,11 @@ def opened(site):
         ["fetch", "a.example", "--max", "5"],
         ["fetch", "a.example", "--max-bytes", "0"],
         ["fetch", "a.example", "--max-bytes", "many"],
+        ["fetch", "a.example", "--max-bytes", "1_000"],
+        ["fetch", "a.example", "--max-bytes", " 5"],
+        ["fetch", "a.example", "--max-bytes", "٣٣"],
+        ["fetch", "a.example", "--max-bytes", "1e5"],
+        ["fetch", "a.example", "--offset", "9" * 5000],
         ["fetch", "a.example", "--offset", "-1"],
         ["fetch", "a.example", "-H", "no colon"],
         ["fetch", "a.example", "-H", ": value"],
@@ -103,7 +108,7 @@ def opened(site):
         ["doctor", "--verbose"],
         ["--nothing", "config"],
     ],
-    ids=" ".join,
+    ids=lambda arguments: " ".join(arguments)[:60],
 )
 def test_usage_is_status_2_and_one_line(run, arguments):
     outcome = run(*arguments)
@@ -117,6 +122,17 @@ def test_help_has_what_it_needs(run, command):
     assert text.startswith("usage: jupyter webresearch")
     if command not in (["doctor"],):
         assert "examples:" in text
+
+
+@pytest.mark.parametrize("fault", [ZeroDivisionError("a\nb"), MemoryError(), RecursionError("deep"), AssertionError()])
+def test_a_fault_of_ours_is_one_line(run, monkeypatch, fault):
+    def broken(*_):
+        raise fault
+
+    monkeypatch.setattr("jupyter_webresearch.policy.guard.Guard.verdict", broken)
+    outcome = run("check-url", "https://example.org/")
+    assert outcome.complaint() == "internal"
+    assert type(fault).__name__ in outcome.err
 
 
 def test_version(run):

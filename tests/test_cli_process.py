@@ -113,6 +113,62 @@ def test_a_reader_that_has_enough_is_no_error(environ, tmp_path):
     process.stderr.close()
 
 
+HOSTILE = [
+    ("check-url https://example.org/ >&-", 1, "internal"),
+    ("config >&-", 1, "internal"),
+    ("doctor --json >&-", 1, "internal"),
+    ("check-url https://example.org/ >/dev/full", 1, "internal"),
+    ("config --json >/dev/full", 1, "internal"),
+    ("extract /dev/null --url https://example.org/ --content-type text/plain --json >/dev/full", 1, "internal"),
+    ("check-url http://10.0.0.1/ >&- <&-", 1, "internal"),
+    ("--version >&-", 0, None),
+    ("check-url --from-file - <&-", 1, "not_found"),
+    ("extract - --url https://example.org/ <&-", 1, "not_found"),
+    ("extract /dev/zero --url https://example.org/", 1, "too_large"),
+    ("check-url --from-file - </dev/zero", 1, "too_large"),
+    ("check-url http://10.0.0.1/ 2>&-", 1, None),
+    ("check-url http://10.0.0.1/ >&- 2>&-", 1, None),
+    ("check-url http://10.0.0.1/ <&- >&- 2>&-", 1, None),
+    ("check-url http://10.0.0.1/ 2>/dev/full", 1, None),
+    ("nothing 2>&-", 2, None),
+    ("fetch http://10.0.0.1/ 2>&-", 1, None),
+]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+@pytest.mark.parametrize(("line", "status", "code"), HOSTILE, ids=[line for line, _, _ in HOSTILE])
+def test_streams_that_are_closed_full_or_endless(environ, line, status, code):
+    done = run(environ, "sh", "-c", f"exec {SCRIPT} {line}")
+    assert done.returncode == status
+    assert b"Traceback" not in done.stderr
+    if code is not None:
+        assert done.stderr.startswith(f"jupyter webresearch: {code}: ".encode())
+        assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
+def test_a_pipe_in_place_of_a_configuration_is_not_waited_for(environ, tmp_path):
+    (tmp_path / "config").mkdir()
+    os.mkfifo(tmp_path / "config" / "jupyter_webresearch_config.py")
+    done = run(environ, SCRIPT, "check-url", "https://example.org/")
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"jupyter webresearch: config: ")
+
+
+def test_a_folder_that_is_gone(environ, tmp_path):
+    (tmp_path / "gone").mkdir()
+    line = f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && exec {SCRIPT} fetch http://10.0.0.1/ --save x"
+    done = run(environ, "sh", "-c", line)
+    assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8", "nowhere"])
+def test_arguments_are_utf_8_in_any_locale(environ, locale):
+    del environ["PYTHONUTF8"], environ["PYTHONCOERCECLOCALE"]
+    done = run(environ | {"LC_ALL": locale}, SCRIPT, "check-url", "https://exämple.org/")
+    assert done.stdout.decode() == "allowed\tok\thttps://exämple.org/\n"
+
+
 @pytest.mark.parametrize(
     "arguments", [["--version"], ["fetch", "--help"], ["config"], ["check-url", "https://a.example/"]]
 )

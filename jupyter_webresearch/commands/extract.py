@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["add_to", "read_input", "run"]
 
+INPUT_LIMIT = 256 * 1024 * 1024
+"""Most bytes of a file that are read; what lies beyond ``WebFetch.max_body`` is cut or refused all the same."""
+
 EPILOG = """\
 examples:
   jupyter webresearch extract page.html --url https://example.org/page
@@ -65,11 +68,18 @@ def read_input(name: str) -> bytes:
     Raises
     ------
     Failed
-        ``not_found`` when the file can't be read.
+        ``not_found`` when the file can't be read; ``too_large`` when it does not end.
     """
-    if name == "-":
-        return sys.stdin.buffer.read()
     try:
-        return Path(name).read_bytes()
+        if name == "-":
+            if sys.stdin is None:
+                raise Failed("not_found", "standard input is closed; name a file")
+            data = sys.stdin.buffer.read(INPUT_LIMIT + 1)
+        else:
+            with Path(name).open("rb") as file:
+                data = file.read(INPUT_LIMIT + 1)
     except (OSError, ValueError) as error:
         raise Failed("not_found", f"{name} can't be read: {getattr(error, 'strerror', None) or error}") from error
+    if len(data) > INPUT_LIMIT:
+        raise Failed("too_large", f"{name} holds more than {INPUT_LIMIT:,} bytes", setting="")
+    return data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,10 +113,9 @@ def _shown_path(save: str, page: Page) -> Path:
 
 def _at_least(low: int) -> Any:
     def number(text: str) -> int:
-        value = int(text)
-        if value < low:
+        if not re.fullmatch("[0-9]{1,18}", text) or int(text) < low:
             raise ValueError(text)
-        return value
+        return int(text)
 
     number.__name__ = f"whole number of at least {low}"  # argparse names it when it complains
     return number

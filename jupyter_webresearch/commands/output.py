@@ -2,27 +2,60 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
 import re
 import sys
-from typing import Any
+from typing import Any, TextIO
 
-from jupyter_webresearch.errors import WebResearchError
+from jupyter_webresearch.errors import Failed, WebResearchError
 
-__all__ = ["PhaseLine", "complain", "in_utf8", "one_line", "write_json", "write_line", "write_text"]
+__all__ = [
+    "PhaseLine",
+    "complain",
+    "give_up_output",
+    "one_line",
+    "prepare_streams",
+    "write_json",
+    "write_line",
+    "write_text",
+]
 
 NAME = "jupyter webresearch"
+LONGEST = 2000  # characters of a complaint
 
 # Control characters (C0, DEL, C1), line and paragraph separators, marks that reorder text (UAX #9), lone surrogates.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def in_utf8() -> None:
-    """Make standard output and error take any character, whatever the locale says."""
+def prepare_streams() -> None:
+    """Make standard output and error take any character, whatever the locale says.
+
+    Where a standard stream is closed its descriptor is taken, lest a socket or a worker's pipe get it.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest that is free: this one
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def give_up_output() -> None:
+    """Let what is still to be written vanish: Python flushes once more at exit, which must not fail."""
+    if sys.stdout is not None:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _output() -> TextIO:
+    if sys.stdout is None:
+        raise Failed("internal", "standard output is closed; there is nowhere to write to")
+    return sys.stdout
 
 
 def one_line(text: str) -> str:
@@ -32,26 +65,33 @@ def one_line(text: str) -> str:
 
 def write_line(*columns: str) -> None:
     """Write one line to standard output, its columns between tabs and what is unprintable in them escaped."""
-    sys.stdout.write("\t".join(map(one_line, columns)) + "\n")
+    _output().write("\t".join(map(one_line, columns)) + "\n")
 
 
 def write_text(text: str) -> None:
     """Write text of several lines: to a terminal without what could command it, to a file or pipe as it is."""
-    if sys.stdout.isatty():
+    output = _output()
+    if output.isatty():
         text = _UNPRINTABLE.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match), text)
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    output.write(text if text.endswith("\n") else text + "\n")
 
 
 def write_json(value: Any, *, indent: int | None = None) -> None:
     """Write a value as JSON, unprintable characters as escapes."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    sys.stdout.write(_UNPRINTABLE.sub(lambda match: "\n" if match[0] == "\n" else _escape(match), text) + "\n")
+    _output().write(_UNPRINTABLE.sub(lambda match: "\n" if match[0] == "\n" else _escape(match), text) + "\n")
 
 
 def complain(error: WebResearchError) -> None:
-    """Write the one line on standard error that says what went wrong."""
+    """Write the one line on standard error that says what went wrong; where that can't be written, nothing."""
+    if sys.stderr is None:
+        return
     setting = f" (setting {error.setting})" if error.setting and error.setting not in error.message else ""
-    sys.stderr.write(f"{NAME}: {error.code}: {one_line(' '.join(error.message.split()))}{setting}\n")
+    message = one_line(" ".join(error.message.split()))
+    message = message if len(message) <= LONGEST else f"{message[:LONGEST]} ..."
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{NAME}: {error.code}: {message}{setting}\n")
+        sys.stderr.flush()
 
 
 class PhaseLine:
@@ -61,7 +101,7 @@ class PhaseLine:
     """
 
     def __enter__(self) -> PhaseLine:
-        self._live = sys.stderr.isatty()
+        self._live = sys.stderr is not None and sys.stderr.isatty()
         self._width = 0
         return self
 
