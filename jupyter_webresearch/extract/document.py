@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Literal
+
+from lxml import html
+from trafilatura.external import justext_rescue
+from trafilatura.settings import Extractor
 
 from jupyter_webresearch.extract import charset, flat, limits, sanitise, tree, urls
 from jupyter_webresearch.extract.charset_labels import CODECS
@@ -19,9 +24,10 @@ from jupyter_webresearch.extract.tables import CellBudget, spanned_area
 from jupyter_webresearch.kinds import kind_of
 from jupyter_webresearch.models import Extraction
 
-__all__ = ["Limits", "Stage", "extract_document", "warm_up"]
+__all__ = ["STAGES", "Limits", "Stage", "extract_document", "warm_up"]
 
 Stage = Literal["article", "page", "text", "raw"]
+STAGES: tuple[Stage, ...] = ("article", "page", "text", "raw")
 _DEPTH_OF_OUR_OWN = 20  # nesting that the parser may add to what the source says
 # trafilatura's time: some 50 us an element, but each cell that a span covers is one too.
 _MAX_ARTICLE_ELEMENTS = 40_000
@@ -83,7 +89,7 @@ def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits) -> E
         notes.append(limits.limit_note("nesting", bounds.max_depth, depth))
     resolve = urls.LinkResolver(urls.base_of(page.root, url))
     standardise(page)
-    elements = sum(1 for _ in page.root.iter())
+    elements = tree.element_count(page.root)
     metadata = read_metadata(page, resolve, url, elements)
     leaves = collect(page)
     total = sum(len(leaf.words) for leaf in leaves.all)
@@ -142,12 +148,16 @@ def _paragraphs(text: str) -> str:
 
 
 def warm_up() -> None:
-    """Import every module and codec that an extraction can need, so that no file is opened later."""
+    """Import every module, codec and word list that an extraction can need, so that no file is opened later."""
     for codec in CODECS.values():
         b"a".decode(codec, "replace")
-    sample = "<html><body><article><h1>A title</h1><p>" + "Some words of a sentence, é. " * 40 + "</p></article></html>"
+    datetime.strptime("2024-02-29", "%Y-%m-%d").replace(tzinfo=timezone.utc)
+    sentence = "Some words of a sentence, é. " * 40
+    sample = f"<html><body><article><h1>A title</h1><p>{sentence}</p><p>29 February 2024</p></article></body></html>"
+    # trafilatura's last resort reads jusText's lists of words on first use.
+    justext_rescue(html.document_fromstring(sample), Extractor())
     for encoded in (sample.encode(), sample.encode("cp1252")):
-        for stage in ("article", "page", "text"):
+        for stage in STAGES:
             extract_document(
                 encoded, url="https://example.org/", content_type="text/html", stage=stage, limits=Limits()
             )

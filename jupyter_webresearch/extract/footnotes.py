@@ -11,6 +11,7 @@ from jupyter_webresearch.extract.tree import PageTree, element_text, finder, rem
 __all__ = ["standardise"]
 
 _FRAGMENT_LINKS = finder("//a[contains(@href,'#')]")
+_TARGETS = finder("//*[@id]|//*[@name]")
 _NOTE_LINKS = finder(".//a[contains(@href,'#')]")
 _LABEL = re.compile(r"\d{1,3}|[a-z]|[*†‡]")
 _HINT = re.compile(r"foot|fn|note|ref|cite|sdfoot", re.IGNORECASE)
@@ -27,9 +28,8 @@ def standardise(page: PageTree) -> None:
     if not links:
         return
     targets: dict[str, etree._Element] = {}
-    for element in page.body.iter():
-        for name in ("id", "name"):
-            value = element.get(name) if isinstance(element.tag, str) else None
+    for element in _TARGETS(page.body):
+        for value in (element.get("id"), element.get("name")):
             if value:
                 targets.setdefault(value, element)
     blocks: dict[etree._Element, etree._Element | None] = {}

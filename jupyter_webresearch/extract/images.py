@@ -1,4 +1,4 @@
-"""Images that scripts would have loaded: the address that a lazy loader or ``srcset`` names."""
+"""Images: the address that a lazy loader or ``srcset`` names, and what a page says is to be seen."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 
 from lxml import etree
 
-from jupyter_webresearch.extract.tree import finder, remove
+from jupyter_webresearch.extract.sanitise import one_line, words_key
+from jupyter_webresearch.extract.tree import element_text, finder, remove
 
-__all__ = ["resolve_lazy", "unwrap_noscript"]
+__all__ = ["description", "is_figure", "largest_of", "resolve_lazy", "unwrap_noscript"]
 
 _PLACEHOLDER = re.compile(
     r"^data:|(?:placeholder|blank|spacer|lazy|loading|1x1|transparent)[^/]*\.(?:gif|png|svg|jpe?g)"
@@ -23,6 +24,9 @@ _LAZY = (
     "data-url",
 )
 _LAZY_SETS = ("data-srcset", "data-lazy-srcset", "srcset")
+_FILE_NAME = re.compile(r"(?i)\S+\.(?:jpe?g|png|gif|webp|avif|svg)|(?:img|dsc|image|photo|screenshot)[\W_]*\d*")
+_CAPTIONED = frozenset({"figure", "a", "li", "td"})
+_LONGEST_DESCRIPTION = 200
 _NOSCRIPT_IMAGES = finder("//noscript[.//img]")
 
 
@@ -79,3 +83,28 @@ def largest_of(srcset: str) -> str:
         if size > best_size:
             best, best_size = address, size
     return best
+
+
+def description(image: etree._Element, titles: set[str]) -> str:
+    """Return what the page says is on an image, unless it is a file name, a title, or said around the image anyway.
+
+    Parameters
+    ----------
+    image
+        An ``img``.
+    titles
+        Keys (:func:`~jupyter_webresearch.extract.sanitise.words_key`) of the page's title.
+    """
+    text = one_line(image.get("alt") or "", _LONGEST_DESCRIPTION)
+    key = words_key(text)
+    if not key or key in titles or _FILE_NAME.fullmatch(text):
+        return ""
+    around = next((node for node in image.iterancestors() if node.tag in _CAPTIONED), None)
+    if around is not None and f" {key} " in f" {words_key(element_text(around)[:2000])} ":
+        return ""
+    return text
+
+
+def is_figure(image: etree._Element) -> bool:
+    """Return whether an image is a figure of the text."""
+    return any(node.tag == "figure" for node in image.iterancestors())

@@ -33,6 +33,8 @@ _EMPTY_BY_US = frozenset({"bgsound", "command", "embed", "keygen", "source", "tr
 # An end tag closes nothing beyond one of the stronger elements (libxml2's priorities, weakest first).
 _STRENGTH = ("div", "td", "th", "tr", "tbody", "thead", "tfoot", "table", "head", "body", "html")
 
+_STRONGER = {name: _STRENGTH[i + 1 :] for i, name in enumerate(_STRENGTH)}
+
 # Elements that end when the same one begins, so that a list of unclosed ones does not count as nesting.
 _SELF_CLOSING = frozenset({
     "p", "li", "dt", "dd", "tr", "td", "th", "option", "optgroup", "thead", "tbody", "tfoot", "a", "rp", "rt",
@@ -163,10 +165,11 @@ class _Scan:
     def _end(self, name: str) -> bool:
         """Note an end tag; return whether what it ends was read."""
         stack, places = self.stack, self.places
-        if places[name]:
+        if stack and stack[-1] == name:
+            places[stack.pop()].pop()
+        elif places[name]:
             place = places[name][-1]
-            stronger = _STRENGTH[_STRENGTH.index(name) + 1 :] if name in _STRENGTH else _STRENGTH
-            if not any(places[other] and places[other][-1] > place for other in stronger):
+            if not any(places[other] and places[other][-1] > place for other in _STRONGER.get(name, _STRENGTH)):
                 while len(stack) > place:
                     places[stack.pop()].pop()
         return len(stack) < self.limits.max_depth

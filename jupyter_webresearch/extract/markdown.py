@@ -10,7 +10,8 @@ from lxml import etree
 
 from jupyter_webresearch.extract import inline
 from jupyter_webresearch.extract.escape import escape_block_start, escape_text, fence_for
-from jupyter_webresearch.extract.sanitise import clean, one_line
+from jupyter_webresearch.extract.images import description, is_figure
+from jupyter_webresearch.extract.sanitise import clean, words_key
 from jupyter_webresearch.extract.tables import CellBudget, grid_of, is_data_table
 from jupyter_webresearch.extract.tex import cell_tex
 from jupyter_webresearch.extract.tree import BLOCK, HEADINGS, PageTree, element_text, tag_of
@@ -31,9 +32,6 @@ _MAX_INDENT = 8  # lists and quotes nested deeper are written flat, or indentati
 _SPACE = re.compile(r"[^\S\n]*\n[^\S\n]*|[^\S\n]+")
 _WHITE = re.compile(r"\s+")
 _LIST_START = re.compile(r"(?:- |\d+\. )")
-_CAPTIONED = frozenset({"figure", "a", "li", "td"})
-_MAX_ALT = 200
-_FILE_NAME = re.compile(r"(?i)\S+\.(?:jpe?g|png|gif|webp|avif|svg)|(?:img|dsc|image|photo|screenshot)[\W_]*\d*")
 # For renderers without footnotes "[^1]: word" defines a link; a word more and it does not.
 _DESTINATION = re.compile(r"\S+(?:\s+(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?")
 _SPAN_COPIES = 1_000_000  # characters that spanned cells may repeat on one page
@@ -75,7 +73,7 @@ class Renderer:
         self.budget = budget
         self.links: list[Link] = []
         self.tables: list[Table] = []
-        self._titles = {_plain(title) for title in titles}
+        self._titles = {words_key(title) for title in titles}
         self._mixed = _inline_with_blocks(page.body, live)
         self._unwritten = set(page.notes)
         self._indent = 0
@@ -175,7 +173,7 @@ class Renderer:
         return [f"{'#' * level} {text}"]
 
     def _repeats_title(self, element: etree._Element) -> bool:
-        text = _plain(element_text(element))
+        text = words_key(element_text(element))
         return any(text == title or (len(text) > 15 and title.startswith(text)) for title in self._titles)
 
     def _line(self, element: etree._Element) -> str:
@@ -359,33 +357,17 @@ class Renderer:
         url = self.resolve(element.get("src"))
         if url is None or url.startswith("mailto:") or url in self._images:
             return
-        alt = one_line(element.get("alt") or "", _MAX_ALT)
-        if _FILE_NAME.fullmatch(alt) or _plain(alt) in self._titles or _is_said(alt, element):
-            alt = ""
-        if not alt and (self._in_link or not _is_figure(element)):
+        alt = description(element, self._titles)
+        if not alt and (self._in_link or not is_figure(element)):
             return
         self._images.add(url)
         text = "image: " + escape_text(alt) if alt else "image"
         run.append(text if self._in_link or self._link else f"[{text}]({url})")
 
 
-def _is_said(alt: str, image: etree._Element) -> bool:
-    """Return whether the caption, link or list item around an image says the same as its description."""
-    around = next((node for node in image.iterancestors() if node.tag in _CAPTIONED), None)
-    return around is not None and f" {_plain(alt)} " in f" {_plain(element_text(around)[:2000])} "
-
-
-def _is_figure(image: etree._Element) -> bool:
-    return any(node.tag == "figure" for node in image.iterancestors())
-
-
 def _indented(text: str, width: int) -> str:
     pad = " " * width
     return "\n".join(pad + line if line else line for line in text.split("\n"))
-
-
-def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.lower()))
 
 
 def _inline_with_blocks(body: etree._Element, live: Container[etree._Element]) -> set[etree._Element]:

@@ -18,9 +18,10 @@ from jupyter_webresearch.extract.tree import Formula, PageTree, element_text, fi
 
 __all__ = ["standardise"]
 
-# A page without any of these words in its source holds no formula.
-_HINTS = ("<math", ":math", "mjx-", "math/", "katex", "MathJax", "mwe-math", "data-math", "data-latex", "ltx_", "latex",
-          "math-renderer", "cht=tx")  # fmt: skip
+_CLASSES = etree.XPath("//@class", smart_strings=False)
+_CLASS_HINT = re.compile("katex|MathJax|mwe-math|ltx_|latex|math|tex(?!t)")
+_SOURCE_HINT = re.compile(r"latex|codecogs|cht=tx|/tex", re.IGNORECASE)
+_DATA = finder("//*[@data-math or @data-latex]")
 _SCRIPTS = finder("//script[starts-with(@type,'math/tex') or starts-with(@type,'math/latex')]")
 _RENDERED_BY_SCRIPT = finder(
     "//*[contains(@class,'MathJax_Preview') or contains(@class,'MathJax_Display') or contains(@class,'MathJax_SVG') or "
@@ -42,7 +43,7 @@ _LOOKS_LIKE_TEX = re.compile(r"[\\^_= ]")
 def standardise(page: PageTree) -> None:
     """Find formulas and record them in ``page.formulas``; their elements become spans that hold the TeX as text."""
     root = page.root
-    if not any(hint in page.source for hint in _HINTS):
+    if not _may_hold_formulas(root):
         return
     scripts = _SCRIPTS(root)
     for script in scripts:
@@ -64,6 +65,18 @@ def standardise(page: PageTree) -> None:
         tex = _tex_of_image(image)
         if tex:
             _record(page, image, tex, "display" in (image.get("class") or ""))
+
+
+def _may_hold_formulas(root: etree._Element) -> bool:
+    """Rule most pages out at little cost."""
+    if next(root.iter("math", "{*}math", "mjx-container", "math-renderer"), None) is not None or _DATA(root):
+        return True
+    if any((script.get("type") or "").startswith("math/") for script in root.iter("script")):
+        return True
+    classes = _CLASSES(root)
+    if isinstance(classes, list) and _CLASS_HINT.search(" ".join(map(str, classes))):
+        return True
+    return any(_SOURCE_HINT.search((image.get("src") or "")[:300]) for image in root.iter("img"))
 
 
 def _inside_formula(page: PageTree, element: etree._Element) -> bool:

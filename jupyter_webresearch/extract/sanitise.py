@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["clean", "clean_source", "one_line"]
+__all__ = ["clean", "clean_source", "one_line", "words_key"]
 
 _CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 _INVISIBLE_CLASS = (
@@ -24,6 +24,7 @@ _HIDDEN = re.compile(f"[{_CONTROLS}{_INVISIBLE_CLASS}]|{_JOINERS}|{_SELECTORS}")
 _SUSPECT = re.compile(f"[{_CONTROLS}{_INVISIBLE_CLASS}\u200c\u200d\ufe00-\ufe0f]")
 _CONTROL = re.compile(f"[{_CONTROLS}]")
 _NEWLINES = re.compile(r"\r\n?|[\u2028\u2029\x85]")
+_WORDS = re.compile(r"\w+")
 _SPACES = re.compile(r"\s+")
 
 
@@ -59,3 +60,8 @@ def one_line(text: str, limit: int = 500) -> str:
     """Return a value for a header line: clean, on one line, at most ``limit`` characters."""
     value = _SPACES.sub(" ", clean(text[: 4 * limit])[0]).strip()
     return value if len(value) <= limit else value[: limit - 1].rstrip() + "…"
+
+
+def words_key(text: str) -> str:
+    """Return the words of a text in lower case, for telling whether two texts say the same."""
+    return " ".join(_WORDS.findall(text.lower()))

@@ -15,11 +15,12 @@ from lxml import etree
 from jupyter_webresearch.extract.align import mark_covered
 from jupyter_webresearch.extract.leaves import Leaves
 from jupyter_webresearch.extract.structure import repair
-from jupyter_webresearch.extract.tree import PageTree
+from jupyter_webresearch.extract.tree import PageTree, finder
 
 __all__ = ["drop_chrome", "prune", "select"]
 
 _MAX_SIBLINGS = 800
+_CROWDED = finder(f"//*[*[{_MAX_SIBLINGS + 1}]]")
 _COVERED = 0.5  # share of a leaf's words that must have been chosen
 _CHROME_AT_MOST = 0.3  # share of the page's words that must remain without navigation and footer
 _FOUND = 0.5  # share of the chosen text that must have been found in the page
@@ -55,12 +56,12 @@ def _shortened(page: PageTree) -> tuple[etree._Element, dict[etree._Element, lis
     trafilatura's time grows with the square of the siblings that it keeps (2.3.1: 10,000 paragraphs take seconds). The
     first some hundred are enough to decide on all.
     """
-    crowded = [element for element in page.body.iter() if len(element) > _MAX_SIBLINGS]
+    crowded = _CROWDED(page.body)
     if not crowded:
         return page.root, {}
     cut = {element: list(element)[_MAX_SIBLINGS:] for element in crowded}
     root = copy.deepcopy(page.root)
-    for element in [element for element in root.iter() if len(element) > _MAX_SIBLINGS]:
+    for element in _CROWDED(root):
         del element[_MAX_SIBLINGS:]
     return root, cut
 

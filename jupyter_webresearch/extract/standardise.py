@@ -26,7 +26,7 @@ _LONGEST_LABEL = 300  # characters that a button or a fallback text may have; mo
 _COMMENTS = finder("//comment()")
 _PERMALINK_CLASS = re.compile("anchor|headerlink|permalink")
 _PERMALINK_TEXT = frozenset({"link", "permalink", "🔗", "#", "¶", "§", ""})
-_EDIT_LINKS = finder("//*[contains(@class,'mw-editsection')]")
+_EDIT_LINKS = finder("//span[contains(@class,'mw-editsection')]")
 _CONTROLS = finder("//*[@aria-controls or @data-target or @data-bs-target]|//a[starts-with(@href,'#')]")
 _CONTROL_ATTRIBUTES = ("aria-controls", "data-target", "data-bs-target", "href")
 _MOST_OF_THE_PAGE = 0.5
@@ -47,9 +47,8 @@ def standardise(page: PageTree) -> None:
     code.standardise(page)
     footnotes.standardise(page)
     images.resolve_lazy(page.root)
-    if "mw-editsection" in page.source:
-        for element in _EDIT_LINKS(page.root):
-            remove(element)
+    for element in _EDIT_LINKS(page.root):
+        remove(element)
     for heading in page.body.iter(*HEADINGS):
         for anchor in list(heading.iter("a")):
             if (anchor.get("href") or "").startswith("#") or _PERMALINK_CLASS.search(anchor.get("class") or ""):

@@ -13,6 +13,7 @@ __all__ = [
     "HEADINGS",
     "Formula",
     "PageTree",
+    "element_count",
     "element_text",
     "finder",
     "flatten",
@@ -55,8 +56,6 @@ class PageTree:
     ----------
     root, body
         The tree.
-    source
-        What it was parsed from: asking whether a word is in there is far cheaper than asking the tree.
     formulas
         Elements that stand for a formula.
     languages
@@ -71,7 +70,6 @@ class PageTree:
 
     root: etree._Element
     body: etree._Element
-    source: str = ""
     formulas: dict[etree._Element, Formula] = field(default_factory=dict)
     languages: dict[etree._Element, str] = field(default_factory=dict)
     note_marks: dict[etree._Element, etree._Element] = field(default_factory=dict)
@@ -90,7 +88,7 @@ def parse(source: str) -> PageTree | None:
     if root is None:
         return None
     body = root.find("body")
-    return PageTree(root, root if body is None else body, source)
+    return PageTree(root, root if body is None else body)
 
 
 def tag_of(element: etree._Element) -> str:
@@ -104,7 +102,14 @@ def element_text(element: etree._Element) -> str:
     return "".join(map(str, element.itertext()))
 
 
+_COUNT = etree.XPath("count(//*)")
 _LENGTH = etree.XPath("string-length()")
+
+
+def element_count(root: etree._Element) -> int:
+    """Return the number of elements of a tree."""
+    count = _COUNT(root)
+    return int(count) if isinstance(count, float) else 0
 
 
 def text_length(element: etree._Element) -> int:
@@ -121,6 +126,8 @@ def flatten(page: PageTree, depth: int) -> int:
     int
         The depth that was found, when it was more than ``depth``, else 0.
     """
+    if not tester("/*" * (depth + 1))(page.root):
+        return 0
     deepest = level = 0
     cut = []
     for event, element in etree.iterwalk(page.root, events=("start", "end")):
@@ -132,8 +139,6 @@ def flatten(page: PageTree, depth: int) -> int:
             deepest = level
         if level == depth and len(element):
             cut.append(element)
-    if deepest <= depth:
-        return 0
     for element in cut:
         text = " ".join(map(str, element.itertext(etree.Element)))
         for child in list(element):

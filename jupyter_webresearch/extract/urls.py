@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
+import idna
 from lxml import etree
 
 from jupyter_webresearch.extract.escape import link_destination
@@ -77,6 +78,10 @@ class LinkResolver:
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
                 return None
+            if not parts.hostname.isascii():
+                host = idna.encode(parts.hostname, uts46=True).decode("ascii")
+                port = f":{parts.port}" if parts.port else ""
+                url = urlunsplit(parts._replace(netloc=host + port))
         except ValueError:
             return None
         return url

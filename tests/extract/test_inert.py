@@ -214,6 +214,7 @@ def test_a_link_to_anything_else_is_its_text(href):
         ("", "/with space/ü/&lt;b&gt;/`x`/$y$", "https://site.example/with%20space/%C3%BC/%3Cb%3E/%60x%60/%24y%24"),
         ("", "ht\ntps://a.exa\tmple/", "https://a.example/"),
         ("", "mailto:a@b.example", "mailto:a@b.example"),
+        ("", "https://Bücher.example:8443/ü", "https://xn--bcher-kva.example:8443/%C3%BC"),
         ("", "?q", "https://site.example/a/b?q"),
         ("https://base.example/x/", "c", "https://base.example/x/c"),
         ("/x/", "c", "https://site.example/x/c"),
