@@ -158,7 +158,7 @@ class Fetcher:
             async with session.place(on_phase):
                 record, bare, body = await self._retrieve(session, request, key, on_phase, deadline)
                 page = await self._answer(session, record, request, on_phase, (bare, body))
-        if is_success(page.status) or request.any_status or request.method not in SAFE:
+        if _is_shown(page, request):
             return page
         raise status_error(page, record.retry_after)
 
@@ -181,7 +181,8 @@ class Fetcher:
         page = page_of(got)
         record = Record(charset_label=got.head.charset_label, read=self._clock.monotonic(), retry_after=got.retry_after)
         await session.put(record, {"page": encoded_page(page), "body": got.body}, new=True)
-        session.remember(key, record, answer_again=is_success(page.status) and request.method in SAFE)
+        answer_again = is_success(page.status) and request.method in SAFE
+        session.remember(key, record, shown=_is_shown(page, request), answer_again=answer_again)
         return record, page, got.body
 
     def _accept(self, head: ResponseHead) -> Disposition:
@@ -357,6 +358,11 @@ def _absolute(url: str) -> str:
     if not re.match("https?:", url, re.IGNORECASE):
         raise BadInput("invalid_url", f"{url[:200]!r} is not an absolute http(s) URL")
     return parse_url(url).href
+
+
+def _is_shown(page: Page, request: FetchRequest) -> bool:
+    """Whether an answer is returned as a Page, and not raised as an error that carries it."""
+    return is_success(page.status) or request.any_status or request.method not in SAFE
 
 
 def _dropped() -> Failed:

@@ -136,7 +136,7 @@ class Session:
         return record
 
     def newest(self, key: str) -> Record | None:
-        """Return the newest record of a request, whatever its age."""
+        """Return the newest record of a request that was shown, whatever its age."""
         return self.by_id(self._newest.get(key, ""))
 
     def by_id(self, record_id: str) -> Record | None:
@@ -155,12 +155,16 @@ class Session:
         """Whether the newest record of a request was dropped to make room."""
         return self.was_dropped(self._newest.get(key, ""))
 
-    def remember(self, key: str, record: Record, *, answer_again: bool) -> None:
-        """Keep a record for reading on and, if asked, to answer the same request again for a while."""
+    def remember(self, key: str, record: Record, *, shown: bool, answer_again: bool) -> None:
+        """Keep a record for reading on and, if asked, to answer the same request again for a while.
+
+        An answer that is not ``shown`` but raised as an error does not take the place of a text that is being read.
+        """
         self._records[record.id] = record
-        self._newest.pop(key, None)
-        self._newest[key] = record.id
-        _shorten(self._newest)
+        if shown or key not in self._newest:
+            self._newest.pop(key, None)
+            self._newest[key] = record.id
+            _shorten(self._newest)
         if answer_again:
             self._recent[key] = record.id
             self._recent.move_to_end(key)

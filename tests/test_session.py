@@ -318,6 +318,26 @@ def test_a_part_that_no_text_has_is_refused_before_any_packet(
     assert site.connections == 0
 
 
+@pytest.mark.parametrize("status", [404, 429, 500, 503])
+def test_an_error_does_not_take_the_place_of_the_text_that_is_read(
+    visit: Callable[..., Visitor], site: Site, status: int
+) -> None:
+    visitor = visit()
+    site.serve("/page", "word " * 20_000, "text/plain")
+    first = visitor.fetch("/page")
+    site.serve("/page", "sorry " * 20_000, "text/plain", status=status)
+    with pytest.raises(WebResearchError) as caught:
+        visitor.fetch("/page", fresh=True)
+    assert "word word" in visitor.fetch("/page", offset=first.next_offset).markdown
+    error_page = caught.value.page
+    assert error_page is not None
+    on = visitor.fetch("/page", offset=error_page.next_offset, record=error_page.record)
+    assert "sorry sorry" in on.markdown
+    assert visitor.fetch("/page", fresh=True, any_status=True).status == status
+    assert "sorry sorry" in visitor.fetch("/page", offset=first.next_offset, any_status=True).markdown
+    assert len(site.seen) == 3
+
+
 @pytest.mark.parametrize("status", [200, 201, 202, 203, 206])
 def test_no_status_makes_a_page_of_nothing(visit: Callable[..., Visitor], site: Site, status: int) -> None:
     site.serve("/nothing", b"", status=status)
