@@ -22,7 +22,7 @@ __all__ = ["SaveTarget", "safe_name"]
 
 HAS_DIR_FD = os.open in os.supports_dir_fd and os.link in os.supports_dir_fd
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-NAME_LIMIT = 150  # UTF-8 bytes; file systems allow 255, and our temporary name is longer by 20
+NAME_LIMIT = 150  # UTF-8 bytes; file systems allow 255
 WINDOWS_DEVICES = frozenset({"con", "prn", "aux", "nul", "conin$", "conout$"}) | {
     f"{device}{digit}" for device in ("com", "lpt") for digit in "0123456789¹²³"
 }
@@ -84,6 +84,7 @@ class SaveTarget:
         self._root = Path(folder)
         self._force = force
         self._parts = [] if path is None else _parts(self._root, path)
+        self._is_folder = path is not None and path.endswith(("/", "/."))
         self._name: str | None = None
         self._folder: _Folder | None = None
 
@@ -91,7 +92,7 @@ class SaveTarget:
         folder = _Folder.open(self._root)
         try:
             for depth, part in enumerate(self._parts):
-                if depth == len(self._parts) - 1 and not folder.has_folder(part):
+                if depth == len(self._parts) - 1 and not self._is_folder and not folder.has_folder(part):
                     folder.check(part, self._force)
                     self._name = part
                     break
@@ -235,7 +236,7 @@ class _Folder:
     @contextmanager
     def temporary(self, name: str) -> Iterator[tuple[str, int]]:
         """Make a new file beside the wanted one; it is gone after the block unless it was placed."""
-        temporary = f".{name}.{secrets.token_hex(6)}.part"
+        temporary = f".{secrets.token_hex(8)}.part"  # of a length that every name that fits has room for
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | getattr(os, "O_BINARY", 0)
         try:
             descriptor = os.open(self._at(temporary), flags, 0o666, dir_fd=self._fd)

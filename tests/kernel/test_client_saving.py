@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import socket
 import stat
 from collections.abc import Iterator
@@ -76,6 +77,9 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
         ("data/new.pdf", "data/new.pdf"),
         ("name with spaces ünïcode.pdf", "name with spaces ünïcode.pdf"),
         (".hidden", ".hidden"),
+        ("data/.", "data/report.pdf"),
+        ("n" * 255, "n" * 255),
+        ("報" * 85, "報" * 85),
         ("a..b", "a..b"),
     ],
 )
@@ -103,6 +107,12 @@ def test_an_absolute_path_inside(folder: Path) -> None:
         "~/new",
         "~root/new",
         "missing/new",
+        "missing/",
+        "missing/.",
+        "there.pdf/",
+        "n" * 256,
+        "報" * 86,
+        "d" * 256 + "/new",
         "link/new",
         "link",
         "link/",
@@ -209,6 +219,39 @@ def test_an_interrupt_leaves_nothing(folder: Path) -> None:
     with pytest.raises(KeyboardInterrupt), SaveTarget(folder, "new.pdf") as target:
         target.write(saved(), chunks())
     assert not (folder / "new.pdf").exists()
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("force", [False, True])
+def test_a_full_disk_leaves_what_was_there(folder: Path, force: bool) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    body = b"x" * 300_000
+    name = "there.pdf" if force else "new.pdf"
+    with SaveTarget(folder, name, force) as target:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+        try:
+            with pytest.raises(WebResearchError) as caught:
+                target.write(saved(body=body), [body[:150_000], body[150_000:]])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.code == "save_refused"
+    assert "File too large" in caught.value.message
+    assert (folder / "there.pdf").read_bytes() == b"old"
+    assert not (folder / "new.pdf").exists()
+
+
+@pytest.mark.usefixtures("way")
+def test_a_folder_that_takes_the_name_meanwhile_stays(folder: Path) -> None:
+    with SaveTarget(folder, "new.pdf", force=True) as target:
+
+        def chunks() -> Iterator[bytes]:
+            (folder / "new.pdf").mkdir()
+            yield BODY
+
+        with pytest.raises(WebResearchError) as caught:
+            target.write(saved(), chunks())
+    assert caught.value.code == "save_refused"
+    assert (folder / "new.pdf").is_dir()
 
 
 def test_where_files_can_not_be_linked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
