@@ -44,10 +44,6 @@ def _ignore_event(_index: int, _phase: str) -> None:
     """Take no notice of a batch's phases."""
 
 
-def _ignore_result(_index: int, _outcome: Page | WebResearchError) -> None:
-    """Take no notice of a batch's outcomes before they are all there."""
-
-
 class Engine:
     """Fetches, extracts and remembers, for any number of sessions.
 
@@ -232,7 +228,7 @@ class Engine:
         session: Session,
         requests: Sequence[FetchRequest],
         on_event: Callable[[int, str], None] = _ignore_event,
-        on_result: Callable[[int, Page | WebResearchError], None] = _ignore_result,
+        on_result: Callable[[int, Page | WebResearchError], None] | None = None,
     ) -> list[Page | WebResearchError]:
         """Read many URLs, politely: a few at once, fewer to one host.
 
@@ -241,12 +237,13 @@ class Engine:
         on_event
             Told ``(index, phase)`` as the phases of each request begin.
         on_result
-            Told ``(index, outcome)`` as soon as each request is done, whichever is done first.
+            Told ``(index, outcome)`` as soon as each request is done, whichever is done first. It then has them all:
+            nothing is gathered here, where a thousand Pages would wait for the last.
 
         Returns
         -------
         list
-            One outcome a request, in their order; a failure stands in its place as the error.
+            One outcome a request, in their order; a failure stands in its place as the error. Empty with ``on_result``.
         """
         return await self._fetcher.fetch_many(session, requests, on_event, on_result)
 

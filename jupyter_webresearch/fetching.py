@@ -87,7 +87,7 @@ class Fetcher:
         session: Session,
         requests: Sequence[FetchRequest],
         on_event: Callable[[int, str], None],
-        on_result: Callable[[int, Page | WebResearchError], None],
+        on_result: Callable[[int, Page | WebResearchError], None] | None,
     ) -> list[Page | WebResearchError]:
         """Read many URLs; see :meth:`jupyter_webresearch.engine.Engine.fetch_many`."""
         limit = asyncio.Semaphore(self._settings.batch_concurrency)
@@ -107,21 +107,23 @@ class Fetcher:
                 _log.exception("a fault while reading one URL of a batch")
                 return WebResearchError("internal", CODES["internal"].meaning)
 
-        async def _delivered(index: int, request: FetchRequest) -> Page | WebResearchError:
-            outcome = await _outcome(index, request)
-            on_result(index, outcome)
-            return outcome
+        outcomes: dict[int, Page | WebResearchError] = {}
+        deliver = on_result or outcomes.__setitem__
+
+        async def _deliver(index: int, request: FetchRequest) -> None:
+            deliver(index, await _outcome(index, request))
 
         for index in range(len(requests)):
             on_event(index, "queued")
-        tasks = [asyncio.ensure_future(_delivered(index, request)) for index, request in enumerate(requests)]
+        tasks = [asyncio.ensure_future(_deliver(index, request)) for index, request in enumerate(requests)]
         try:
-            return list(await asyncio.gather(*tasks))
+            await asyncio.gather(*tasks)
         except BaseException:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)  # their connections are closed then
             raise
+        return [outcomes[index] for index in sorted(outcomes)]
 
     # ------------------------------------------------------------------ from memory or from the network
 

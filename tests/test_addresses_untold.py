@@ -246,12 +246,8 @@ def read_one_by_one(told: Told, engine: Engine) -> None:
 
 
 def read_as_batch(told: Told, engine: Engine) -> None:
-    work = engine.fetch_many(
-        engine.session("batch"),
-        [FetchRequest(url) for url in WAYS],
-        lambda index, phase: told.add("batch", index, phase),
-        lambda index, outcome: told.add("batch", index, outcome),
-    )
+    requests = [FetchRequest(url) for url in WAYS]
+    work = engine.fetch_many(engine.session("batch"), requests, lambda index, phase: told.add("batch", index, phase))
     outcomes = engine.submit(work).result(60)
     for url, outcome in zip(WAYS, outcomes, strict=True):
         told.ended("batch", url, outcome.code if isinstance(outcome, WebResearchError) else str(outcome.status))

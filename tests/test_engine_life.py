@@ -134,6 +134,16 @@ def test_a_fault_of_ours_takes_one_outcome_of_a_batch(
     assert "ZeroDivisionError" in caplog.text
 
 
+def test_outcomes_that_are_delivered_are_not_gathered_too(reader: Reader) -> None:
+    delivered: list[tuple[int, Page | WebResearchError]] = []
+    requests = [FetchRequest(f"http://{HOST}/plain?{n}") for n in range(5)]
+    work = reader.engine.fetch_many(
+        reader.session, requests, on_result=lambda index, outcome: delivered.append((index, outcome))
+    )
+    assert reader.engine.submit(work).result(30) == []
+    assert sorted(index for index, _ in delivered) == [0, 1, 2, 3, 4]
+
+
 # ------------------------------------------------------------------ offline
 
 
