@@ -222,8 +222,7 @@ class Fetcher:
             page = await self._extracted(session, record, mode, on_phase, held)
         most = self._settings.max_bytes if request.max_bytes is None else request.max_bytes
         part, shown = await asyncio.to_thread(window, page.markdown, request.offset, most)
-        age = self._clock.monotonic() - record.read if record.answers else None
-        record.answers += 1
+        age = None if held is not None else self._clock.monotonic() - record.read
         return replace(page, markdown=part, window=shown, cached_seconds=age, record=record.id)
 
     async def _recalled(self, session: Session, record: Record, mode: str) -> Page:

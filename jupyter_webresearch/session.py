@@ -38,8 +38,6 @@ class Record:
         Seconds that a 429 or 503 asked to wait, if it did.
     modes
         What was extracted and stored: ``auto``, ``raw``.
-    answers
-        How many answers were made from it.
     """
 
     charset_label: str
@@ -47,7 +45,6 @@ class Record:
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     retry_after: float | None = None
     modes: set[str] = field(default_factory=set)
-    answers: int = 0
 
 
 class Session:

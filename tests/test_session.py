@@ -136,6 +136,23 @@ def test_answers_without_a_body_count_too(visit: Callable[..., Visitor]) -> None
     assert len(visitor.session._records) <= MIB // RECORD_OVERHEAD
 
 
+def test_what_was_read_but_not_shown_comes_from_memory_and_says_so(
+    visit: Callable[..., Visitor], site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visitor = visit()
+    pool = visitor.engine._pool
+    real = pool.extract
+
+    async def failing(*_: Any, **__: Any) -> Any:
+        raise WebResearchError("extraction_failed", "no worker")
+
+    monkeypatch.setattr(pool, "extract", failing)
+    assert visitor.code("/article") == "extraction_failed"
+    monkeypatch.setattr(pool, "extract", real)
+    assert visitor.fetch("/article").cached_seconds is not None
+    assert len(site.seen) == 1
+
+
 # ------------------------------------------------------------------ disk
 
 
