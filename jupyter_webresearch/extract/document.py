@@ -153,7 +153,10 @@ def warm_up() -> None:
         b"a".decode(codec, "replace")
     datetime.strptime("2024-02-29", "%Y-%m-%d").replace(tzinfo=timezone.utc)
     sentence = "Some words of a sentence, é. " * 40
-    sample = f"<html><body><article><h1>A title</h1><p>{sentence}</p><p>29 February 2024</p></article></body></html>"
+    sample = (
+        f"<html><body><article><h1>A title</h1><p>{sentence}<a href='//b\u00fccher.example'>x</a></p>"
+        "<p>29 February 2024</p></article></body></html>"
+    )
     # trafilatura's last resort reads jusText's lists of words on first use.
     justext_rescue(html.document_fromstring(sample), Extractor())
     for encoded in (sample.encode(), sample.encode("cp1252")):
