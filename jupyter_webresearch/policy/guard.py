@@ -22,7 +22,7 @@ from jupyter_webresearch.policy.addresses import (
     is_metadata,
     parse_address,
 )
-from jupyter_webresearch.policy.machine import Recent, interface_addresses, jupyter_ports
+from jupyter_webresearch.policy.machine import Recent, exported_ports, interface_addresses, jupyter_ports
 from jupyter_webresearch.policy.urls import CheckedURL, parse_url
 
 __all__ = ["Guard"]
@@ -72,7 +72,8 @@ class Guard:
     interfaces
         Returns the addresses of this machine's own interfaces; by default asks the system.
     own_ports
-        Returns the ports of Jupyter and of this package on this machine; by default looks for running servers.
+        Returns the ports of Jupyter and of this package on this machine; by default looks for running servers. Those
+        that the environment names are refused as well.
     """
 
     def __init__(
@@ -207,7 +208,7 @@ class Guard:
         here = any(
             each in own or is_loopback(each) for address in addresses for each in (address, *self._carried(address))
         )
-        if here and url.port in self._own_ports():
+        if here and url.port in self._own_ports() | exported_ports():
             if url.address is None:
                 raise _not_public(url, None)
             raise Refused("blocked_address", f"port {url.port} of this machine is Jupyter's own", setting="")

@@ -13,9 +13,11 @@ from urllib.parse import urlsplit
 
 from jupyter_webresearch.policy.addresses import IPAddress, parse_address
 
-__all__ = ["Recent", "interface_addresses", "jupyter_ports"]
+__all__ = ["Recent", "exported_ports", "interface_addresses", "jupyter_ports"]
 
 T = TypeVar("T")
+
+_EXPORTED = ("JUPYTER_WEBRESEARCH_URL", "JUPYTERHUB_SERVICE_URL", "JUPYTERHUB_API_URL")
 
 
 class Recent(Generic[T]):
@@ -49,10 +51,10 @@ def interface_addresses() -> frozenset[IPAddress]:
 
 
 def jupyter_ports() -> frozenset[int]:
-    """Return the ports of this user's running Jupyter servers, and of the one that started this process."""
+    """Return the ports of this user's running Jupyter servers."""
     from jupyter_core.paths import jupyter_runtime_dir
 
-    ports = {_url_port(os.environ.get(name, "")) for name in ("JUPYTER_WEBRESEARCH_URL", "JUPYTERHUB_SERVICE_URL")}
+    ports = set()
     for path in Path(jupyter_runtime_dir()).glob("jpserver-*.json"):
         try:
             port = json.loads(path.read_bytes())["port"]
@@ -61,6 +63,11 @@ def jupyter_ports() -> frozenset[int]:
         if isinstance(port, int):
             ports.add(port)
     return frozenset(port for port in ports if port)
+
+
+def exported_ports() -> frozenset[int]:
+    """Return the ports that the server or Hub which started this process told it of."""
+    return frozenset(port for name in _EXPORTED if (port := _url_port(os.environ.get(name, ""))))
 
 
 def _url_port(url: str) -> int:

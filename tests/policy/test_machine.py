@@ -11,7 +11,9 @@ import pytest
 from jupyter_webresearch.config import WebPolicy
 from jupyter_webresearch.errors import Refused
 from jupyter_webresearch.policy.guard import Guard
-from jupyter_webresearch.policy.machine import Recent, interface_addresses, jupyter_ports
+from jupyter_webresearch.policy.machine import Recent, exported_ports, interface_addresses, jupyter_ports
+
+EXPORTED = ("JUPYTER_WEBRESEARCH_URL", "JUPYTERHUB_SERVICE_URL", "JUPYTERHUB_API_URL")
 
 
 def test_interfaces_hold_loopback() -> None:
@@ -21,23 +23,49 @@ def test_interfaces_hold_loopback() -> None:
 @pytest.fixture
 def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.delenv("JUPYTER_WEBRESEARCH_URL", raising=False)
-    monkeypatch.delenv("JUPYTERHUB_SERVICE_URL", raising=False)
+    for name in EXPORTED:
+        monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 
-def test_ports_of_running_servers(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ports_of_running_servers(runtime: Path) -> None:
     assert jupyter_ports() == frozenset()
     (runtime / "jpserver-1.json").write_text(json.dumps({"port": 8443, "token": "secret"}))
     (runtime / "jpserver-2.json").write_text("{")  # just being written
     (runtime / "jpserver-3.json").write_text(json.dumps({"sock": "/run/x", "port": 0}))
     (runtime / "jpserver-4.json").write_text("[]")
-    monkeypatch.setenv("JUPYTER_WEBRESEARCH_URL", "http://127.0.0.1:9001/base/")
-    monkeypatch.setenv("JUPYTERHUB_SERVICE_URL", "https://127.0.0.1/user/a%40b/")
-    assert jupyter_ports() == {8443, 9001, 443}
-    monkeypatch.setenv("JUPYTERHUB_SERVICE_URL", "http+unix://%2Frun%2Fsock")
-    monkeypatch.setenv("JUPYTER_WEBRESEARCH_URL", "http://127.0.0.1:port/")
     assert jupyter_ports() == {8443}
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+@pytest.mark.parametrize(
+    ("url", "ports"),
+    [
+        ("", set()),
+        ("http://127.0.0.1:9001/base/", {9001}),
+        ("http://hub:8081/hub/api", {8081}),
+        ("https://127.0.0.1/user/a%40b/", {443}),
+        ("http://127.0.0.1", {80}),
+        ("http+unix://%2Frun%2Fsock", set()),
+        ("http://127.0.0.1:port/", set()),
+    ],
+)
+def test_ports_that_the_environment_names(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch, name: str, url: str, ports: set[int]
+) -> None:
+    monkeypatch.setenv(name, url)
+    assert exported_ports() == ports
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_the_guard_refuses_them_whatever_it_was_given(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "http://127.0.0.1:8443/")
+    guard = Guard(WebPolicy(allow_private_networks=["127.0.0.0/8"]), own_ports=frozenset)
+    assert guard.check_url("http://127.0.0.1:8080/")
+    with pytest.raises(Refused, match="Jupyter's own"):
+        guard.check_url("http://127.0.0.1:8443/")
 
 
 def test_the_guard_asks_by_default(runtime: Path) -> None:
