@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import http.client
 import json
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from jupyter_core.utils import ensure_async
 from jupyter_server.auth.utils import HTTP_METHOD_TO_AUTH_ACTION
 from jupyter_server.base.handlers import APIHandler
+from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError
 
 from jupyter_webresearch.errors import CODES, BadInput, Refused, WebResearchError
@@ -133,8 +135,9 @@ class WebResearchHandler(APIHandler):
         self.set_header("Content-Type", "application/json")
 
     async def send_json(self, value: Any) -> None:
-        """Answer with JSON, encoded off the loop."""
-        await self.finish(await encode_in_thread(value))
+        """Answer with JSON, encoded off the loop; one who has hung up meanwhile gets none."""
+        with contextlib.suppress(StreamClosedError):
+            await self.finish(await encode_in_thread(value))
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
         """Log faults of ours with their traceback; an error of the vocabulary is an answer, not a fault."""

@@ -318,3 +318,13 @@ def free_port() -> int:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])
+
+
+def wait_until(reached: Callable[[], bool], seconds: float = 20) -> None:
+    """Wait for what another process does."""
+    pause = threading.Event()
+    for _ in range(int(seconds / 0.05)):
+        if reached():
+            return
+        pause.wait(0.05)
+    raise AssertionError("it did not happen")

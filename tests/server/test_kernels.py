@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from jupyter_webresearch.kernel.proof import SERVER_HEADER, KernelIdentity, derive_key
-from tests.server.running import TOKEN, Answer, Caller, Kernel, ThreadServer, start_kernel, start_session
+from tests.server.running import (
+    TOKEN,
+    Answer,
+    Caller,
+    Kernel,
+    ThreadServer,
+    start_kernel,
+    start_session,
+    wait_until,
+)
 from tests.sites import Site
 
 CONNECT = """
@@ -373,13 +381,3 @@ def test_a_kernel_that_vanished_is_swept(server: ThreadServer) -> None:
     server.on_loop(lambda: server.extension.life.saw_kernel("vanished"))
     server.on_loop(server.extension.life.sweep)
     assert "kernel:vanished" not in engine.session_ids()
-
-
-def wait_until(reached: object, seconds: float = 20) -> None:
-    """Wait for what another process does."""
-    pause = threading.Event()
-    for _ in range(int(seconds / 0.05)):
-        if reached():  # type: ignore[operator]
-            return
-        pause.wait(0.05)
-    raise AssertionError("it did not happen")
