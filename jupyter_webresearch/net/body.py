@@ -169,17 +169,19 @@ class BodyReader:
         await self._pieces.aclose()
 
     async def _decoded(self, stream: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        first = self._textual
+        start = b""
+        looking = self._textual
         resumed = time.perf_counter()
         while not self._decoder.finished:
             raw = await self._next_raw(stream)
             if raw is None:
                 return
             for piece in self._decoder.feed(raw):
-                if first and piece:
-                    first = False
-                    if piece.startswith(_GZIP_START):
+                if looking:
+                    start += piece
+                    if start.startswith(_GZIP_START):
                         raise Failed("bad_encoding", "the body is compressed although its headers do not say so")
+                    looking = len(start) < len(_GZIP_START)
                 if piece:
                     yield piece
                 if time.perf_counter() - resumed > SLICE_SECONDS:

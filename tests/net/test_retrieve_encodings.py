@@ -6,7 +6,7 @@ import pytest
 
 from jupyter_webresearch.errors import Failed
 from tests.net.retrieving import MIB, heartbeat, rig
-from tests.sites.encodings import bomb, sentences
+from tests.sites.encodings import bomb, encode, sentences
 
 
 @pytest.mark.parametrize("names", ["gzip", "deflate", "raw-deflate", "br", "gzip,br", "br,gzip", "gzip,gzip"])
@@ -54,6 +54,18 @@ async def test_refused(path: str, overflow: str) -> None:
         with pytest.raises(Failed) as caught:
             await net.get(path, overflow=overflow, limit=1 * MIB)
         assert caught.value.code in ("bad_encoding", "headers_too_large")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+async def test_compressed_text_without_a_label_is_refused_in_crumbs_too(size: int) -> None:
+    body = encode(b"some words " * 50, ("gzip",))
+    chunks = [body[start : start + size] for start in range(0, len(body), size)]
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = head + b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+    async with rig() as net:
+        with pytest.raises(Failed) as caught:
+            await net.get(f"/raw?hex={answer.hex()}")
+    assert caught.value.code == "bad_encoding"
 
 
 @pytest.mark.parametrize("names", ["gzip", "deflate"])
