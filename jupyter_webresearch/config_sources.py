@@ -41,7 +41,7 @@ __all__ = [
 FILE_NAME = "jupyter_webresearch_config"
 """Name, without ``.py`` or ``.json``, of our files in each directory of the Jupyter config path."""
 
-_VARIABLE = "JUPYTER_WEBRESEARCH_WEB"
+_PREFIX = "JUPYTER_WEBRESEARCH_"
 _ARGUMENT = re.compile(r"--(\w+)\.(\w+)=", re.ASCII)
 
 
@@ -135,8 +135,10 @@ def environment_level(environ: Mapping[str, str]) -> Level:
     values: dict[str, Any] = {}
     for variable, text in environ.items():
         if variable not in names:
-            if variable.startswith(_VARIABLE):
-                raise Failed("config", f"environment variable {variable} is no setting{_instead(variable, names)}")
+            # What comes near a setting's name is a slip of the pen, too, that would leave a limit unset.
+            near = _instead(variable, names, likeness=0.85) if variable.upper().startswith(_PREFIX) else ""
+            if near or variable.startswith(f"{_PREFIX}WEB"):
+                raise Failed("config", f"environment variable {variable} is no setting{near}")
             continue
         cls, trait = names[variable]
         values[f"{cls.__name__}.{trait}"] = _checked(cls, trait, text, f"environment variable {variable}")

@@ -225,6 +225,10 @@ def test_other_classes_may_be_configured_in_the_same_file(levels, section):
         "JUPYTER_WEBRESEARCH_WEBPOLICY_ALLOWED_PORT",
         "JUPYTER_WEBRESEARCH_WEBPOLCY_ALLOWED_PORTS",
         "JUPYTER_WEBRESEARCH_WEBFETCH_",
+        "JUPYTER_WEBRESEARCH_WEPOLICY_EXTRA_BLOCKED",
+        "JUPYTER_WEBRESEARCH_POLICY_EXTRA_BLOCKED",
+        "JUPYTER_WEBRESEARCH_KERNEL_LOCAL_MODE",
+        "jupyter_webresearch_webpolicy_extra_blocked",
     ],
 )
 def test_a_misspelt_variable_stops_the_start(levels, variable):
@@ -232,7 +236,10 @@ def test_a_misspelt_variable_stops_the_start(levels, variable):
     assert variable in levels.refused()
 
 
-@pytest.mark.parametrize("variable", ["JUPYTER_WEBRESEARCH_URL", "JUPYTER_WEBRESEARCH_CERT", "WEBFETCH_TIMEOUT"])
+@pytest.mark.parametrize(
+    "variable",
+    ["JUPYTER_WEBRESEARCH_URL", "JUPYTER_WEBRESEARCH_CERT", "JUPYTER_WEBRESEARCH_PACK_MODE", "WEBFETCH_TIMEOUT"],
+)
 def test_other_variables_are_no_settings(levels, variable):
     levels.environ[variable] = "443"
     levels.load()
