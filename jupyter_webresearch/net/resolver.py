@@ -17,6 +17,10 @@ __all__ = ["Resolver", "SystemResolver"]
 
 Lookup = Callable[..., list[tuple[Any, ...]]]
 
+THREADS = 64
+"""Look-ups under way at once. A dead name server holds each for about four deadlines (resolv.conf(5): two attempts of
+5 s a server), so sixteen requests of one kernel to such names leave threads for the other kernels."""
+
 
 class Resolver(Protocol):
     """What stands for DNS; a test injects one of its own."""
@@ -54,7 +58,7 @@ class SystemResolver:
         :func:`socket.getaddrinfo`, or what a test puts in its place.
     """
 
-    def __init__(self, timeout: float, *, threads: int = 16, lookup: Lookup = socket.getaddrinfo) -> None:
+    def __init__(self, timeout: float, *, threads: int = THREADS, lookup: Lookup = socket.getaddrinfo) -> None:
         self._timeout = timeout
         self._lookup = lookup
         self._slots = threading.Semaphore(threads)
