@@ -130,7 +130,7 @@ class SaveTarget:
         name = self._name or safe_name(saved.name)
         self._folder.check(name, self._force)
         with self._folder.temporary(name) as (temporary, descriptor):
-            size, digest = _copy(chunks, descriptor)
+            size, digest = _copy(chunks, descriptor, saved.bytes)
             if size != saved.bytes or (saved.sha256 and digest != saved.sha256):
                 raise Failed("unreachable", "the download broke off before its end; try again")
             self._folder.place(temporary, name, self._force)
@@ -138,13 +138,16 @@ class SaveTarget:
         return replace(saved, name=name, path=str(PurePosixPath(*steps, name)))
 
 
-def _copy(chunks: Iterable[bytes], descriptor: int) -> tuple[int, str]:
+def _copy(chunks: Iterable[bytes], descriptor: int, most: int) -> tuple[int, str]:
+    """Write chunks, not much more than there should be, and return their size and digest."""
     size, digest = 0, hashlib.sha256()
     with os.fdopen(os.dup(descriptor), "wb") as file:
         for chunk in chunks:
             file.write(chunk)
             digest.update(chunk)
             size += len(chunk)
+            if size > most:
+                break
         file.flush()
         os.fsync(file.fileno())
     return size, digest.hexdigest()

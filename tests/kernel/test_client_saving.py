@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import resource
 import socket
@@ -207,6 +208,13 @@ def test_a_folder_swapped_meanwhile_is_not_followed(folder: Path, tmp_path: Path
 def test_a_broken_download_leaves_nothing(folder: Path, chunks: list[bytes]) -> None:
     with SaveTarget(folder, "new.pdf") as target, pytest.raises(WebResearchError) as caught:
         target.write(saved(), chunks)
+    assert caught.value.code == "unreachable"
+    assert not (folder / "new.pdf").exists()
+
+
+def test_a_body_without_end_is_given_up(folder: Path) -> None:
+    with SaveTarget(folder, "new.pdf") as target, pytest.raises(WebResearchError) as caught:
+        target.write(saved(), itertools.repeat(b"x"))
     assert caught.value.code == "unreachable"
     assert not (folder / "new.pdf").exists()
 
