@@ -10,6 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from jupyter_webresearch.kernel.proof import SERVER_HEADER, KernelIdentity, derive_key
+from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.server import handlers
+from jupyter_webresearch.server.request_body import read_fetch
 from tests.server.running import (
     TOKEN,
     Answer,
@@ -381,3 +384,20 @@ def test_a_kernel_that_vanished_is_swept(server: ThreadServer) -> None:
     server.on_loop(lambda: server.extension.life.saw_kernel("vanished"))
     server.on_loop(server.extension.life.sweep)
     assert "kernel:vanished" not in engine.session_ids()
+
+
+def test_a_kernel_that_ends_while_it_asks_leaves_no_session(
+    server: ThreadServer, raw: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = server.extension.life
+
+    def swept_meanwhile(body: bytes) -> FetchRequest:
+        monkeypatch.setattr(life, "_is_kernel", lambda _: False)
+        server.on_loop(life.sweep)
+        return read_fetch(body)
+
+    monkeypatch.setattr(handlers, "read_fetch", swept_meanwhile)
+    answer, _ = signed(server, identity(raw), route="fetch", body=json.dumps({"url": ARTICLE}).encode())
+    assert answer.status == 200
+    server.on_loop(life.sweep)
+    assert f"kernel:{raw.id}" not in server.on_loop(server.extension.engine).session_ids()
