@@ -105,7 +105,8 @@ WAYS = {
     "https://stranger.example.org/": "tls",
     "https://address.example.org/": "tls",
 }
-LIMITS = {"timeout": 3.0, "idle_timeout": 0.5, "dns_timeout": 1.0}
+QUICK = {url: end for url, end in WAYS.items() if "hang" not in url and "silent" not in url}
+LIMITS = {"timeout": 3.0, "idle_timeout": 0.8, "dns_timeout": 2.0}
 
 
 def lookup(name: bytes, *_: Any, **__: Any) -> list[tuple[Any, ...]]:
@@ -202,7 +203,7 @@ def seams() -> Iterator[Callable[[], dict[str, Any]]]:
     ):
         routes = {"93.184.216.44": unknown.port, "93.184.216.45": addressed.port}
         yield lambda: {
-            "resolver": SystemResolver(1.0, lookup=lookup),
+            "resolver": SystemResolver(2.0, lookup=lookup),
             "dialler": TellingDialler(routes, everything=site.port),
             "ssl_context": authority.client,
             "interfaces": lambda: frozenset({ip_address(OWN)}),
@@ -261,25 +262,23 @@ def read_in_cells(told: Told, engine: Engine, folder: Path, patch: pytest.Monkey
     settings = Config({"HistoryManager": {"enabled": False}, "InteractiveShell": {"colors": "nocolor"}})
     shell = InteractiveShell(config=settings)
     magics.load(shell, LocalClient(Settings(), engine=engine))
-    cells = {url: f"%webfetch {url}" for url in WAYS} | {"": "%%webfetch\n" + "\n".join(WAYS)}
-    for url, cell in cells.items():
+    cells = [f"%webfetch {url}" for url in QUICK]
+    for cell in [*cells, "%%webfetch\n" + "\n".join(WAYS)]:
         with capture_output() as captured:
             outcome = shell.run_cell(cell)
         told.add("cells", captured.stdout, captured.stderr, *(output.data for output in captured.outputs))
-        error, value = outcome.error_in_exec, outcome.result
-        if isinstance(error, WebResearchError):
-            told.ended("cells", url, error.code)
-            told.error("cells", error)
-        else:
-            assert error is None
-            told.ended("cells", url, str(getattr(value, "status", "")))
-            told.add("cells", shell.display_formatter.format(value))
+        told.add("cells", shell.display_formatter.format(outcome.result))
+        if outcome.error_in_exec is not None:
+            assert isinstance(outcome.error_in_exec, WebResearchError)
+            told.error("cells", outcome.error_in_exec)
+    for url, end in zip(WAYS, outcome.result, strict=True):
+        told.ended("cells", url, end.code if isinstance(end, WebResearchError) else str(end.status))
     shell.restore_sys_module_state()
 
 
 def read_on_the_command_line(told: Told, engine: Engine, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(local_client, "LocalClient", functools.partial(LocalClient, engine=engine))
-    for url, end in WAYS.items():
+    for url, end in QUICK.items():
         # An error stands on standard error with --json too.
         for flags in [["--json"], []] if end == "200" else [["--json"]]:
             out, err = io.StringIO(), io.StringIO()
@@ -295,18 +294,19 @@ def read_over_rest(told: Told, seams: dict[str, Any], folder: Path) -> None:
     with ThreadServer(folder, seams=seams, arguments=arguments) as server:
         call = server.caller()
 
-        def ask(url: str) -> tuple[Answer, Answer]:
-            body = {"url": url}
-            plain = call("POST", "webresearch/fetch", body)
-            return plain, call("POST", "webresearch/fetch", body, {"Accept": "application/x-ndjson"})
+        def ask(url: str, accept: str) -> Answer:
+            return call("POST", "webresearch/fetch", {"url": url}, {"Accept": accept})
 
         with ThreadPoolExecutor(8) as threads:
-            for url, (plain, stream) in zip(WAYS, threads.map(ask, WAYS), strict=True):
-                told.ended("rest", url, str(plain.json.get("code", plain.json.get("status"))))
-                last = stream.lines[-1]
-                told.ended("ndjson", url, str(last["error"]["code"] if "error" in last else last["result"]["status"]))
-                told.add("rest", plain.body, plain.headers)
-                told.add("ndjson", stream.body, stream.headers)
+            plain = {url: threads.submit(ask, url, "application/json") for url in WAYS}
+            streams = {url: threads.submit(ask, url, "application/x-ndjson") for url in WAYS}
+        for url in WAYS:
+            answer, stream = plain[url].result(), streams[url].result()
+            told.add("rest", answer.body, answer.headers)
+            told.add("ndjson", stream.body, stream.headers)
+            told.ended("rest", url, str(answer.json.get("code", answer.json.get("status"))))
+            last = stream.lines[-1]
+            told.ended("ndjson", url, str(last["error"]["code"] if "error" in last else last["result"]["status"]))
         answer = call("POST", "webresearch/batch", {"requests": [{"url": url} for url in WAYS]})
         told.add("ndjson", answer.body)
         told.add("rest", call("POST", "webresearch/check-url", {"urls": list(WAYS)}).body)
@@ -335,8 +335,7 @@ SURFACES = ["engine", "batch", "cells", "command line", "rest", "ndjson"]
 
 @pytest.mark.parametrize("surface", SURFACES)
 def test_every_way_was_walked(told: Told, surface: str) -> None:
-    ended = {url: code for url, code in told.codes[surface].items() if url}
-    assert ended == WAYS
+    assert told.codes[surface] == (QUICK if surface == "command line" else WAYS)
 
 
 @pytest.mark.parametrize("surface", [*SURFACES, "phases", "log"])

@@ -23,7 +23,7 @@ from jupyter_webresearch.policy.addresses import IPAddress
 from jupyter_webresearch.policy.guard import Guard
 from tests.sites.network import PUBLIC
 
-DEADLINE = 0.3
+DEADLINE = 0.15
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nContent-Length: 5000000\r\n\r\n" + b"x" * 3_000_000
 
 
