@@ -153,10 +153,14 @@ class Fetcher:
     async def _read(
         self, session: Session, request: FetchRequest, key: str, on_phase: OnPhase, deadline: float
     ) -> Page:
-        record = self._remembered(session, request, key)
+        record, page = self._remembered(session, request, key), None
         if record is not None:
-            page = await self._answer(session, record, request, on_phase)
-        else:
+            try:
+                page = await self._answer(session, record, request, on_phase)
+            except Failed as error:
+                if error.code != "body_dropped" or request.offset:
+                    raise
+        if record is None or page is None:
             async with session.place(on_phase):
                 record, bare, body = await self._retrieve(session, request, key, on_phase, deadline)
                 page = await self._answer(session, record, request, on_phase, (bare, body))

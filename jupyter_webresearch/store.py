@@ -127,7 +127,7 @@ class Store:
         return None if self._folder is None else self._folder / record / SPOOL
 
     def _path(self, record: str, name: str) -> Path:
-        if self._folder is None:
+        if self._folder is None or not self._folder.is_dir():  # cleaners take whole folders too
             _remove_orphans()
             self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
         folder = self._folder / record
@@ -143,7 +143,11 @@ class Store:
 
     def _read(self, record: str, name: str) -> bytes:
         held = self._memory.get((record, name))
-        return held if held is not None else self._path(record, name).read_bytes()
+        if held is not None:
+            return held
+        if self._folder is None:
+            raise FileNotFoundError(name)
+        return (self._folder / record / name).read_bytes()
 
     def _make_room(self, newest: str) -> list[str]:
         dropped = []

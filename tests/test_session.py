@@ -179,6 +179,20 @@ def test_an_empty_body_is_saved_as_an_empty_file(visit: Callable[..., Visitor]) 
     assert path.read_bytes() == b""
 
 
+@pytest.mark.parametrize("raw", [False, True])
+def test_what_was_lost_is_read_anew_when_it_is_asked_for_as_a_whole(
+    visit: Callable[..., Visitor], site: Site, temporary: Path, raw: bool
+) -> None:
+    visitor = visit()
+    visitor.fetch("/article")
+    for folder in temporary.glob("jupyter-webresearch-*"):
+        shutil.rmtree(folder)
+    assert visitor.fetch("/article", raw=raw).cached_seconds is None
+    assert visitor.fetch("/article", raw=raw).cached_seconds is not None
+    assert len(site.seen) == 2
+    assert not visitor.session._store._memory
+
+
 @pytest.mark.parametrize("lost", ["everything", "files"])
 def test_files_that_a_cleaner_took_are_dropped_texts(
     visit: Callable[..., Visitor], site: Site, temporary: Path, lost: str
