@@ -78,6 +78,7 @@ class OperationHandler(WebResearchHandler):
             while (event := await happened.get()) is not None:
                 if on_event is not None:
                     await self.send_line(on_event(*event))
+                    await asyncio.sleep(0)  # neither a full queue nor a socket that takes all lets others have a turn
             outcome: T = future.result()
         except (concurrent.futures.CancelledError, StreamClosedError):
             raise Failed("cancelled", "the operation was interrupted") from None

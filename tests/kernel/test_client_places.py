@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,14 @@ for run in (notebook, done):
 
 
 @pytest.fixture
-def environ(tmp_path: Path, web: Site) -> dict[str, str]:
+def stranger() -> Iterator[Site]:
+    """What listens where a server of ours once did."""
+    with Site() as site:
+        yield site
+
+
+@pytest.fixture
+def environ(tmp_path: Path, web: Site, stranger: Site) -> dict[str, str]:
     """A place without a server, in which the guard lets the site on loopback through; a stale server is announced."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "JPY"))}
     return {
@@ -44,7 +52,7 @@ def environ(tmp_path: Path, web: Site) -> dict[str, str]:
         "SITE": f"http://127.0.0.1:{web.port}",
         "JUPYTER_WEBRESEARCH_WEBPOLICY_ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8",
         "JUPYTER_WEBRESEARCH_WEBPOLICY_ALLOWED_PORTS": str(web.port),
-        "JUPYTER_WEBRESEARCH_URL": f"http://127.0.0.1:{web.port}/",  # not a server of ours: it must not matter
+        "JUPYTER_WEBRESEARCH_URL": f"http://127.0.0.1:{stranger.port}/",  # not a server of ours: it must not matter
         "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
         "JUPYTER_DATA_DIR": str(tmp_path / "data"),
         "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"),

@@ -64,10 +64,10 @@ def stall(call: Caller, work: Callable[[], Answer], status: int) -> float:
     return float(call("GET", "heartbeat").json["worst"])
 
 
-def least(attempt: Callable[[], float]) -> float:
-    """Return the least of three: what shares this machine's processors can stall anyone."""
+def least(attempt: Callable[[], float], attempts: int = 6) -> float:
+    """Return the least of several: what shares this machine's processors can stall anyone."""
     found = 60.0
-    for _ in range(3):
+    for _ in range(attempts):
         found = min(found, attempt())
         if found < LONGEST_STALL:
             break
@@ -84,7 +84,7 @@ def test_the_first_fetch_which_loads_the_engine(tmp_path: Path, web: Site) -> No
             call("POST", "webresearch/hello")
             return stall(call, lambda: call("POST", "webresearch/fetch", {"url": web.url("/article")}), 200)
 
-    assert least(attempt) < LONGEST_STALL
+    assert least(attempt, 3) < LONGEST_STALL
 
 
 @pytest.mark.parametrize(
