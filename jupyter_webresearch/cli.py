@@ -7,7 +7,6 @@ Exit status: 0 success, 1 refused or failed, 2 usage, 130 interrupted. What went
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Sequence

@@ -184,8 +184,12 @@ except KeyboardInterrupt:
         start_new_session=True,
     )
     assert process.stdout is not None
-    with process.stdout:
+    try:
         asyncio.run_coroutine_threadsafe(web.arrived("/hang"), web._loop).result(60)
         os.killpg(process.pid, signal.SIGINT)  # to the whole group, as Jupyter interrupts: the workers must not mind
-        assert process.stdout.readline() == "stopped 200\n"
-    assert process.wait(30) == 0
+        printed, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert (printed, process.returncode) == ("stopped 200\n", 0)

@@ -153,8 +153,9 @@ def impostor() -> Iterator[Callable[..., Impostor]]:
     ],
 )  # fmt: skip
 def test_who_can_not_prove_itself_learns_no_url(
-    impostor: Callable[..., Impostor], answer: Callable[[bytes], bytes | None]
+    impostor: Callable[..., Impostor], answer: Callable[[bytes], bytes | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(connection, "HELLO_TIMEOUT", 1.0)
     server = impostor(answer)
     with pytest.raises(ServerLost):
         ServerClient(server.address, IDENTITY).fetch(REQUEST)
