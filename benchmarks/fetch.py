@@ -24,7 +24,8 @@ from site_process import serve
 from jupyter_webresearch.config import Settings, WebFetch, WebPolicy
 from jupyter_webresearch.engine import Engine
 from jupyter_webresearch.errors import WebResearchError
-from jupyter_webresearch.models import FetchRequest, Page
+from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.page import Page
 
 ROUNDS = 3
 CONCURRENT = 8

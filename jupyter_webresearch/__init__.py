@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     )
     from jupyter_webresearch.errors import BadInput, Failed, Refused, WebResearchError
     from jupyter_webresearch.kernel.outcomes import Outcomes
-    from jupyter_webresearch.models import Page, Verdict
+    from jupyter_webresearch.models import Verdict
+    from jupyter_webresearch.page import Page
 
 __version__ = "0.1.0"
 
@@ -73,7 +74,8 @@ _MODULES = {
     ),
     "errors": ("BadInput", "Failed", "Refused", "WebResearchError"),
     "kernel.outcomes": ("Outcomes",),
-    "models": ("Page", "Verdict"),
+    "models": ("Verdict",),
+    "page": ("Page",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from jupyter_webresearch.kernel.cancellation import Cancellation
     from jupyter_webresearch.kernel.client import Client
     from jupyter_webresearch.kernel.outcomes import Outcomes
-    from jupyter_webresearch.models import FetchRequest, Page, Verdict
+    from jupyter_webresearch.models import FetchRequest, Verdict
+    from jupyter_webresearch.page import Page
 
 __all__ = [
     "acheck_url",

@@ -21,12 +21,13 @@ from jupyter_webresearch.config import Settings
 from jupyter_webresearch.errors import Failed, WebResearchError
 from jupyter_webresearch.extract.pool import ExtractionPool
 from jupyter_webresearch.fetching import Fetcher
-from jupyter_webresearch.models import FetchRequest, OnPhase, Page, Verdict
+from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
 from jupyter_webresearch.net.content_type import SNIFF_BYTES, needs_sniffing, parse_content_type, sniff
 from jupyter_webresearch.net.dialler import Dialler
 from jupyter_webresearch.net.resolver import Resolver
 from jupyter_webresearch.net.retrieve import Retriever
 from jupyter_webresearch.net.transport import GuardedTransport
+from jupyter_webresearch.page import Page
 from jupyter_webresearch.policy.addresses import IPAddress
 from jupyter_webresearch.policy.guard import Guard
 from jupyter_webresearch.session import Session

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jupyter_webresearch.models import Page
+    from jupyter_webresearch.page import Page
 
 __all__ = ["CODES", "BadInput", "ErrorCode", "Failed", "Refused", "WebResearchError"]
 
@@ -130,7 +130,7 @@ class WebResearchError(Exception):
     retry_after
         Seconds after which a retry can succeed, when known.
     page
-        The :class:`~jupyter_webresearch.models.Page` that was read all the same (status errors).
+        The :class:`~jupyter_webresearch.page.Page` that was read all the same (status errors).
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class WebResearchError(Exception):
     @staticmethod
     def from_json(body: dict[str, Any]) -> WebResearchError:
         """Rebuild the error that :meth:`to_json` wrote; an unknown code becomes ``internal``."""
-        from jupyter_webresearch.models import Page
+        from jupyter_webresearch.page import Page
 
         code = str(body.get("code", "internal"))
         if code not in CODES:

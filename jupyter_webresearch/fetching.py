@@ -18,12 +18,13 @@ from jupyter_webresearch.config import WebFetch
 from jupyter_webresearch.errors import CODES, BadInput, Failed, WebResearchError
 from jupyter_webresearch.extract.pool import ExtractionPool
 from jupyter_webresearch.kinds import kind_of, overflow_of
-from jupyter_webresearch.models import Extraction, FetchRequest, OnPhase, Page, Saved, Source
+from jupyter_webresearch.models import Extraction, FetchRequest, OnPhase, Saved, Source
 from jupyter_webresearch.net.answer import ByteSink, Disposition, ResponseHead
 from jupyter_webresearch.net.body import not_written
 from jupyter_webresearch.net.file_name import offered_name
 from jupyter_webresearch.net.retrieve import Retriever
-from jupyter_webresearch.pages import (
+from jupyter_webresearch.page import Page
+from jupyter_webresearch.page_assembly import (
     decoded,
     encoded_extraction,
     encoded_page,

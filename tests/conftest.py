@@ -11,7 +11,8 @@ import pytest
 
 from jupyter_webresearch.config import Settings
 from jupyter_webresearch.engine import Engine
-from jupyter_webresearch.models import FetchRequest, Page
+from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.page import Page
 from tests.sites import Site
 from tests.sites.network import MappedDialler, StubResolver
 

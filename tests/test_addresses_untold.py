@@ -34,8 +34,9 @@ from jupyter_webresearch.kernel import local_client, magics
 from jupyter_webresearch.kernel.display import mimebundle
 from jupyter_webresearch.kernel.local_client import LocalClient
 from jupyter_webresearch.kernel.outcomes import Outcomes
-from jupyter_webresearch.models import FetchRequest, Page
+from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.net.resolver import SystemResolver
+from jupyter_webresearch.page import Page
 from jupyter_webresearch.policy.addresses import IPAddress
 from tests.server.running import Answer, ThreadServer
 from tests.sites import Site

@@ -11,7 +11,8 @@ import pytest
 
 from jupyter_webresearch.config import Settings, WebExtraction, WebFetch
 from jupyter_webresearch.errors import Failed, WebResearchError
-from jupyter_webresearch.models import PHASES, FetchRequest, Page
+from jupyter_webresearch.models import PHASES, FetchRequest
+from jupyter_webresearch.page import Page
 from tests.conftest import EngineMaker, Reader
 from tests.sites import Site
 from tests.sites.network import PUBLIC, MappedDialler, StubResolver

@@ -15,7 +15,8 @@ import pytest
 from jupyter_webresearch.config import Settings, WebExtraction, WebFetch
 from jupyter_webresearch.engine import Engine
 from jupyter_webresearch.errors import WebResearchError
-from jupyter_webresearch.models import FetchRequest, Page
+from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.page import Page
 from tests.conftest import HOST, EngineMaker, Reader
 from tests.sites import Site
 from tests.sites.network import MappedDialler

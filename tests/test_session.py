@@ -18,7 +18,8 @@ import pytest
 from jupyter_webresearch.config import WebFetch
 from jupyter_webresearch.engine import Engine
 from jupyter_webresearch.errors import WebResearchError
-from jupyter_webresearch.models import FetchRequest, Link, Page
+from jupyter_webresearch.models import FetchRequest, Link
+from jupyter_webresearch.page import Page
 from jupyter_webresearch.session import Session
 from jupyter_webresearch.store import RECORD_OVERHEAD
 from tests.conftest import HOST, Reader

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from jupyter_webresearch.commands.output import PhaseLine, write_json, write_line, write_text
 from jupyter_webresearch.errors import WebResearchError
-from jupyter_webresearch.models import FetchRequest, Page
+from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.page import Page
 
 if TYPE_CHECKING:
     from jupyter_webresearch.config import Settings

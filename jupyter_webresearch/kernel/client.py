@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from jupyter_webresearch.errors import Failed, Refused, WebResearchError
 from jupyter_webresearch.kernel.cancellation import Cancellation
-from jupyter_webresearch.models import FetchRequest, OnPhase, Page, Verdict
+from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
+from jupyter_webresearch.page import Page
 
 if TYPE_CHECKING:
     from jupyter_webresearch.config import Settings

@@ -15,7 +15,7 @@ from jupyter_webresearch.kernel.plain_form import wrapped
 
 if TYPE_CHECKING:
     from jupyter_webresearch.config import WebDisplay
-    from jupyter_webresearch.models import Page
+    from jupyter_webresearch.page import Page
 
 __all__ = ["answer_text", "mimebundle", "plain_form", "show"]
 

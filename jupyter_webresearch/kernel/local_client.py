@@ -17,7 +17,8 @@ from jupyter_webresearch.errors import Failed, WebResearchError
 from jupyter_webresearch.kernel.cancellation import Cancellation
 from jupyter_webresearch.kernel.client import Client, OnEvent, ignore_event, ignore_phase
 from jupyter_webresearch.kernel.saving import SaveTarget
-from jupyter_webresearch.models import FetchRequest, OnPhase, Page, Verdict
+from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
+from jupyter_webresearch.page import Page
 
 if TYPE_CHECKING:
     from jupyter_webresearch.config import Settings

@@ -15,7 +15,8 @@ from jupyter_webresearch.kernel.command_line import HELP, Command, parse
 from jupyter_webresearch.kernel.input_lines import MAGIC_NAMES, MagicLine
 from jupyter_webresearch.kernel.outcomes import Outcomes
 from jupyter_webresearch.kernel.progress import LiveLine, surface_of
-from jupyter_webresearch.models import PHASES, Page
+from jupyter_webresearch.models import PHASES
+from jupyter_webresearch.page import Page
 
 __all__ = ["WebResearchMagics", "load", "unload"]
 

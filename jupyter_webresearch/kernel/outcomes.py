@@ -9,7 +9,7 @@ from jupyter_webresearch.extract.sanitise import one_line
 from jupyter_webresearch.kernel.inert import CLOSE, OPEN, link, literal
 
 if TYPE_CHECKING:
-    from jupyter_webresearch.models import Page
+    from jupyter_webresearch.page import Page
 
 __all__ = ["Outcomes"]
 

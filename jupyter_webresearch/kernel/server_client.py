@@ -20,7 +20,8 @@ from jupyter_webresearch.kernel.connection import NOT_UNDERSTOOD, ProvenConnecti
 from jupyter_webresearch.kernel.discovery import ServerAddress
 from jupyter_webresearch.kernel.proof import KernelIdentity
 from jupyter_webresearch.kernel.saving import SaveTarget
-from jupyter_webresearch.models import FetchRequest, OnPhase, Page, Verdict
+from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
+from jupyter_webresearch.page import Page
 
 __all__ = ["ServerClient"]
 

@@ -14,7 +14,7 @@ from jupyter_webresearch import __version__
 from jupyter_webresearch.errors import BadInput, Failed, WebResearchError
 from jupyter_webresearch.kernel.connection import PROTOCOL
 from jupyter_webresearch.kernel.proof import SERVER_HEADER
-from jupyter_webresearch.models import Page
+from jupyter_webresearch.page import Page
 from jupyter_webresearch.server.base import WebResearchHandler
 from jupyter_webresearch.server.operation import OperationHandler
 from jupyter_webresearch.server.request_body import read_batch, read_fetch, read_urls

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jupyter_webresearch.errors import WebResearchError
-from jupyter_webresearch.models import Page
+from jupyter_webresearch.page import Page
 
 __all__ = ["encode", "encode_in_thread"]
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from tornado.iostream import StreamClosedError
 
 from jupyter_webresearch.errors import CODES, Failed, WebResearchError
-from jupyter_webresearch.models import Page
+from jupyter_webresearch.page import Page
 from jupyter_webresearch.server.base import WebResearchHandler
 from jupyter_webresearch.server.json_encoding import encode_in_thread
 

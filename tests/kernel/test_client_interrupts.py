@@ -22,7 +22,8 @@ from jupyter_webresearch.kernel.client import Client
 from jupyter_webresearch.kernel.discovery import ServerAddress
 from jupyter_webresearch.kernel.local_client import LocalClient
 from jupyter_webresearch.kernel.server_client import ServerClient
-from jupyter_webresearch.models import FetchRequest, Page, Saved, Source
+from jupyter_webresearch.models import FetchRequest, Saved, Source
+from jupyter_webresearch.page import Page
 from tests.kernel.test_client_server import HELLO, IDENTITY, http_answer, length_of, told
 from tests.sites import Site
 from tests.sites.network import MappedDialler, StubResolver

@@ -17,7 +17,8 @@ from jupyter_webresearch.kernel.heading import heading
 from jupyter_webresearch.kernel.inert import guard_inline, language_word, link, literal
 from jupyter_webresearch.kernel.outcomes import Outcomes
 from jupyter_webresearch.kernel.plain_form import width, wrapped
-from jupyter_webresearch.models import Page, Saved, Source, Window
+from jupyter_webresearch.models import Saved, Source, Window
+from jupyter_webresearch.page import Page
 from jupyter_webresearch.reading import window
 
 PARAGRAPH = "The harbour office keeps a table of the tides, and every morning somebody reads it out aloud."

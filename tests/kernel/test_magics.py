@@ -17,7 +17,7 @@ from jupyter_webresearch.kernel import magics
 from jupyter_webresearch.kernel.command_line import HELP
 from jupyter_webresearch.kernel.input_lines import MagicLine
 from jupyter_webresearch.kernel.local_client import LocalClient
-from jupyter_webresearch.models import Page
+from jupyter_webresearch.page import Page
 from tests.conftest import EngineMaker
 from tests.sites import Site
 

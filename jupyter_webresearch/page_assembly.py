@@ -9,8 +9,9 @@ from dataclasses import replace
 from jupyter_webresearch.errors import Failed
 from jupyter_webresearch.extract.frames import answer_lines, decode_lines, encode_lines, read_extraction
 from jupyter_webresearch.kinds import kind_of
-from jupyter_webresearch.models import Extraction, Page, Source, Window
+from jupyter_webresearch.models import Extraction, Source, Window
 from jupyter_webresearch.net.retrieve import Retrieved
+from jupyter_webresearch.page import Page
 
 __all__ = ["decoded", "encoded_extraction", "encoded_page", "filled", "is_success", "page_of", "status_error", "whole"]
 
