@@ -203,7 +203,7 @@ class Fetcher:
         raise Failed(
             "unsupported_content",
             f"{head.url[:200]} is {head.content_type}, which is not shown as text; "
-            "to keep the file, use %webfetch URL --save PATH",
+            "to keep the file, fetch it with --save PATH",
         )
 
     # ------------------------------------------------------------------ the Page of a record

@@ -9,7 +9,7 @@ from __future__ import annotations
 from jupyter_webresearch.errors import BadInput
 from jupyter_webresearch.models import Window
 
-__all__ = ["MAX_BYTES", "MAX_CHARS", "check_window", "window"]
+__all__ = ["MAX_BYTES", "MAX_CHARS", "MIN_BYTES", "check_window", "window"]
 
 MAX_CHARS = 40_000
 """Most characters of one answer."""
@@ -17,7 +17,8 @@ MAX_CHARS = 40_000
 MAX_BYTES = 128 * 1024
 """Most UTF-8 bytes of one answer, whatever is asked."""
 
-MIN_BYTES = 4  # one character of UTF-8, so that every answer makes progress
+MIN_BYTES = 4
+"""Fewest UTF-8 bytes that may be asked for: one character, so that every answer makes progress."""
 
 
 def check_window(offset: int, max_bytes: int | None) -> None:

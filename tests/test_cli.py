@@ -445,3 +445,9 @@ def test_phases_are_shown_live_on_a_terminal(site, opened, monkeypatch):
     assert phases[-1] == "extracting"
     assert "connecting" in phases
     assert "\n" not in err.getvalue()
+
+
+@pytest.mark.parametrize("size", ["0", "1", "3", "-1", "x", "", "4.5"])
+def test_a_size_too_small_is_a_usage_error(size, capsys):
+    assert cli.main(["fetch", "https://example.org/", f"--max-bytes={size}"]) == 2
+    assert "whole number of at least 4" in capsys.readouterr().err

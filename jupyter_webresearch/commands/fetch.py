@@ -12,6 +12,7 @@ from jupyter_webresearch.commands.output import PhaseLine, write_json, write_lin
 from jupyter_webresearch.errors import WebResearchError
 from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.page import Page
+from jupyter_webresearch.reading import MIN_BYTES
 
 if TYPE_CHECKING:
     from jupyter_webresearch.config import Settings
@@ -41,7 +42,9 @@ def add_to(commands: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("url", metavar="URL", help="absolute http(s) URL; a bare host becomes https://host/")
-    parser.add_argument("--max-bytes", type=_at_least(1), metavar="N", help="most bytes of text to print (UTF-8)")
+    parser.add_argument(
+        "--max-bytes", type=_at_least(MIN_BYTES), metavar="N", help="most bytes of text to print (UTF-8)"
+    )
     parser.add_argument("--offset", type=_at_least(0), default=0, metavar="N", help="character from which to print")
     parser.add_argument("--raw", action="store_true", help="the decoded source instead of Markdown")
     parser.add_argument("-X", "--method", metavar="M", help="HTTP method; GET, or POST with a body, when omitted")
@@ -115,10 +118,9 @@ def _shown_path(save: str, page: Page) -> Path:
 def _at_least(low: int) -> Any:
     def number(text: str) -> int:
         if not re.fullmatch("[0-9]{1,18}", text) or int(text) < low:
-            raise ValueError(text)
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {low}")
         return int(text)
 
-    number.__name__ = f"whole number of at least {low}"  # argparse names it when it complains
     return number
 
 

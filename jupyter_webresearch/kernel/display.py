@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from jupyter_webresearch.extract.escape import code_span
-from jupyter_webresearch.extract.sanitise import one_line
+from jupyter_webresearch.extract.sanitise import clean, one_line
 from jupyter_webresearch.kernel.blocks import cut_at_block
 from jupyter_webresearch.kernel.cell_markdown import as_cell, as_fence
 from jupyter_webresearch.kernel.inert import CLOSE, OPEN, link, literal
@@ -68,9 +68,14 @@ def answer_text(page: Page) -> str:
     if _is_markdown(page):
         head.append(f"extracted: {_extracted(page)}")
     tail = [f"[{fact}]" for fact in _facts(page)]
+    text = page.markdown
+    if not _is_markdown(page):  # a source as the site wrote it, whose invisible characters a model would read
+        text, invisible = clean(text)
+        if invisible:
+            tail.append(f"[{invisible:,} invisible characters are not shown; page.markdown holds them]")
     if page.window.closing:
         tail.append(page.window.closing)
-    parts = ["\n".join(head), page.markdown.strip("\n"), "\n".join(tail)]
+    parts = ["\n".join(head), text.strip("\n"), "\n".join(tail)]
     return "\n\n".join(part for part in parts if part)
 
 

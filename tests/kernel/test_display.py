@@ -418,3 +418,14 @@ def test_settings_that_cannot_be_read_do_not_hide_a_result(monkeypatch: pytest.M
         assert PARAGRAPH[:20] in plain_form(page(PARAGRAPH))
     finally:
         display._settings.cache_clear()
+
+
+@pytest.mark.parametrize("invisible", ["\u202e", "\u200b", "\U000e0041", "\u2066"])
+def test_an_answer_shows_no_invisible_characters_of_a_source(invisible: str) -> None:
+    text = f"before{invisible}after"
+    source = Source(requested="https://e.org/", url="https://e.org/", fetched="", method="GET", status=200)
+    page = Page(text, "", "https://e.org/", 200, "text/plain", "text", source)
+    assert invisible not in str(page)
+    assert "beforeafter" in str(page)
+    assert "1 invisible characters are not shown" in str(page)
+    assert page.markdown == text
