@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import ipaddress
-import json
-import os
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-__all__ = ["CERT_VARIABLE", "URL_VARIABLE", "ServerAddress", "candidates", "jupyter_ports", "running_servers"]
+from jupyter_webresearch.running_servers import running_servers, server_port
+
+__all__ = ["CERT_VARIABLE", "URL_VARIABLE", "ServerAddress", "candidates"]
 
 URL_VARIABLE = "JUPYTER_WEBRESEARCH_URL"
 """Exported by our server extension to the kernels that the server starts: its base URL, never with a token."""
 
 CERT_VARIABLE = "JUPYTER_WEBRESEARCH_CERT"
 """Path of the certificate that an https server presents."""
-
-_INFO_LIMIT = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -139,7 +135,7 @@ def _addresses(environ: Mapping[str, str], runtime_dir: Path) -> Iterator[Server
             yield ServerAddress(_slashed(str(info.get("base_url", "/"))), socket=str(info["sock"]))
             continue
         host = loopback_of(str(info.get("hostname", "")))
-        port = _port(info)
+        port = server_port(info)
         if port:
             yield ServerAddress(
                 _slashed(str(info.get("base_url", "/"))), host, port, bool(info.get("secure")),
@@ -156,56 +152,3 @@ def _with_prefix(url: str, prefix: str) -> str:
 def _slashed(path: str) -> str:
     inner = path.strip("/")
     return f"/{inner}/" if inner else "/"
-
-
-def running_servers(runtime_dir: Path) -> list[dict[str, Any]]:
-    """Return what this user's running servers say of themselves, newest first, without their tokens.
-
-    Files that another user owns, that are no plain files, or whose process is gone are passed over.
-    """
-    found = []
-    try:
-        files = list(runtime_dir.glob("jpserver-*.json"))
-    except OSError:
-        return []
-    for file in files:
-        try:
-            status = file.lstat()
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _INFO_LIMIT or not _is_ours(status):
-                continue
-            info = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError, RecursionError):
-            continue
-        if isinstance(info, dict) and _is_alive(info.get("pid")):
-            info.pop("token", None)
-            found.append((status.st_mtime, info))
-    return [info for _, info in sorted(found, key=lambda pair: -pair[0])]
-
-
-def jupyter_ports(runtime_dir: Path) -> frozenset[int]:
-    """Return the TCP ports of this user's running servers, which are never read as pages."""
-    return frozenset(port for info in running_servers(runtime_dir) if (port := _port(info)))
-
-
-def _port(info: Mapping[str, Any]) -> int:
-    """Return the TCP port that a server's file names, or 0."""
-    port = info.get("port")
-    return port if isinstance(port, int) and 0 < port < 65536 else 0
-
-
-def _is_ours(status: os.stat_result) -> bool:
-    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
-
-
-def _is_alive(pid: Any) -> bool:
-    if not isinstance(pid, int) or pid <= 0:
-        return False
-    if os.name == "nt":  # os.kill(pid, 0) would end the process there
-        return True
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return True

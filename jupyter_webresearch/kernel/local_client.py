@@ -56,13 +56,9 @@ class LocalClient(Client):
         """The engine, made on first access."""
         with self._lock:
             if self._engine is None:
-                from jupyter_core.paths import jupyter_runtime_dir
-
                 from jupyter_webresearch.engine import Engine
-                from jupyter_webresearch.kernel.discovery import jupyter_ports
 
-                runtime_dir = Path(jupyter_runtime_dir())
-                self._engine = Engine(self._settings, own_ports=lambda: jupyter_ports(runtime_dir))
+                self._engine = Engine(self._settings)
                 _before_exit(self.close)
             return self._engine
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import time
@@ -12,6 +11,7 @@ from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 from jupyter_webresearch.policy.addresses import IPAddress, parse_address
+from jupyter_webresearch.running_servers import running_servers, server_port
 
 __all__ = ["Recent", "exported_ports", "interface_addresses", "jupyter_ports"]
 
@@ -50,19 +50,19 @@ def interface_addresses() -> frozenset[IPAddress]:
     return frozenset(address for address in map(parse_address, texts) if address is not None)
 
 
-def jupyter_ports() -> frozenset[int]:
-    """Return the ports of this user's running Jupyter servers."""
-    from jupyter_core.paths import jupyter_runtime_dir
+def jupyter_ports(runtime_dir: Path | None = None) -> frozenset[int]:
+    """Return the ports of this user's running Jupyter servers.
 
-    ports = set()
-    for path in Path(jupyter_runtime_dir()).glob("jpserver-*.json"):
-        try:
-            port = json.loads(path.read_bytes())["port"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # A server that is just starting or stopping.
-        if isinstance(port, int):
-            ports.add(port)
-    return frozenset(port for port in ports if port)
+    Parameters
+    ----------
+    runtime_dir
+        Where their files lie; None is Jupyter's runtime folder.
+    """
+    if runtime_dir is None:
+        from jupyter_core.paths import jupyter_runtime_dir
+
+        runtime_dir = Path(jupyter_runtime_dir())
+    return frozenset(port for info in running_servers(runtime_dir) if (port := server_port(info)))
 
 
 def exported_ports() -> frozenset[int]:

@@ -14,7 +14,7 @@ from jupyter_webresearch.clock import SystemClock
 from jupyter_webresearch.config import CONFIGURABLES, Settings
 from jupyter_webresearch.config_loading import load_settings
 from jupyter_webresearch.errors import Failed, WebResearchError
-from jupyter_webresearch.kernel.discovery import jupyter_ports
+from jupyter_webresearch.policy.machine import jupyter_ports
 from jupyter_webresearch.server.exported_url import exported_environment
 from jupyter_webresearch.server.handlers import ROUTES
 from jupyter_webresearch.server.kernel_auth import ProofVerifier

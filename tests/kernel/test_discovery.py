@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from jupyter_webresearch.kernel.discovery import ServerAddress, candidates, jupyter_ports, running_servers
+from jupyter_webresearch.kernel.discovery import ServerAddress, candidates
+from jupyter_webresearch.policy.machine import jupyter_ports
+from jupyter_webresearch.running_servers import running_servers
 
 
 def write_server(folder: Path, pid: int, age: float = 0, **changed: Any) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -30,9 +31,9 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_ports_of_running_servers(runtime: Path) -> None:
     assert jupyter_ports() == frozenset()
-    (runtime / "jpserver-1.json").write_text(json.dumps({"port": 8443, "token": "secret"}))
+    (runtime / "jpserver-1.json").write_text(json.dumps({"pid": os.getpid(), "port": 8443}))
     (runtime / "jpserver-2.json").write_text("{")  # just being written
-    (runtime / "jpserver-3.json").write_text(json.dumps({"sock": "/run/x", "port": 0}))
+    (runtime / "jpserver-3.json").write_text(json.dumps({"pid": os.getpid(), "sock": "/run/x", "port": 0}))
     (runtime / "jpserver-4.json").write_text("[]")
     assert jupyter_ports() == {8443}
 
@@ -69,7 +70,7 @@ def test_the_guard_refuses_them_whatever_it_was_given(
 
 
 def test_the_guard_asks_by_default(runtime: Path) -> None:
-    (runtime / "jpserver-1.json").write_text(json.dumps({"port": 8443}))
+    (runtime / "jpserver-1.json").write_text(json.dumps({"pid": os.getpid(), "port": 8443}))
     guard = Guard(WebPolicy(allow_private_networks=["127.0.0.0/8"]))
     assert guard.check_url("http://127.0.0.1:8080/")
     with pytest.raises(Refused, match="Jupyter's own"):
