@@ -2,6 +2,7 @@
 # make test   style, types, docstrings, tests  make bench  the figures of the README
 
 PYTHON ?= python3
+LAB_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -20,7 +21,7 @@ $(VENV)/.test: pyproject.toml
 	touch $@
 
 lab: $(VENV)/.lab
-	$(BIN)/jupyter lab notebooks/quickstart.ipynb
+	$(BIN)/jupyter lab $(LAB_ARGS) notebooks/quickstart.ipynb
 
 demo: $(VENV)/.lab
 	$(BIN)/python notebooks/demo.py
