@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 LAB_ARGS ?=
+# In a container one is often root, which JupyterLab asks to be told.
+ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -21,7 +23,7 @@ $(VENV)/.test: pyproject.toml
 	touch $@
 
 lab: $(VENV)/.lab
-	$(BIN)/jupyter lab $(LAB_ARGS) notebooks/quickstart.ipynb
+	$(BIN)/jupyter lab $(ROOT) $(LAB_ARGS) notebooks/quickstart.ipynb
 
 demo: $(VENV)/.lab
 	$(BIN)/python notebooks/demo.py
