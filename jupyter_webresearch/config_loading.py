@@ -140,7 +140,7 @@ def load_settings(
     config_path: Sequence[str] | None = None,
     operator_path: Sequence[str] | None = None,
 ) -> Settings:
-    """Load all settings; parameters and errors as for :func:`explain`."""
+    """Load all settings, as :func:`explain` works them out."""
     return as_settings(explain(cli=cli, environ=environ, config_path=config_path, operator_path=operator_path))
 
 
