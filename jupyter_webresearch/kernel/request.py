@@ -28,7 +28,7 @@ def fetch_request(
     any_status: bool = False,
     save: bool = False,
 ) -> FetchRequest:
-    """Return the request that these words describe; what each means is said at :func:`jupyter_webresearch.fetch`.
+    """Return the request that these words describe, as :func:`jupyter_webresearch.fetch` explains them.
 
     Raises
     ------
