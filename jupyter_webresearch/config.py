@@ -176,5 +176,13 @@ def settings_of(cls: type[Configurable]) -> dict[str, TraitType[Any, Any]]:
 
 
 def environment_name(cls: type[Configurable], trait: str) -> str:
-    """Return the environment variable of a trait, e.g. ``JUPYTER_WEBRESEARCH_WEBFETCH_TIMEOUT``."""
+    """Return the environment variable of a trait, e.g. ``JUPYTER_WEBRESEARCH_WEBFETCH_TIMEOUT``.
+
+    Parameters
+    ----------
+    cls
+        The class that has the trait.
+    trait
+        Its name.
+    """
     return f"JUPYTER_WEBRESEARCH_{cls.__name__}_{trait}".upper()

@@ -235,6 +235,10 @@ class Engine:
 
         Parameters
         ----------
+        session
+            Whose memory and store serve them.
+        requests
+            What to read, in any number.
         on_event
             Told ``(index, phase)`` as the phases of each request begin.
         on_result
@@ -261,6 +265,8 @@ class Engine:
             Absolute URL that the body came from: relative links are resolved against it.
         content_type
             As in the HTTP header; sniffed when omitted.
+        on_phase
+            Told the phases as they begin.
 
         Returns
         -------
@@ -281,6 +287,13 @@ class Engine:
     async def saved(self, session: Session, key: str) -> Path:
         """Return the file of a body that was fetched with ``save``.
 
+        Parameters
+        ----------
+        session
+            Whose body it is.
+        key
+            ``saved.key`` of the Page.
+
         Raises
         ------
         Failed
@@ -292,5 +305,13 @@ class Engine:
         return path
 
     async def discard_saved(self, session: Session, key: str) -> None:
-        """Delete the file of a saved body."""
+        """Delete the file of a saved body.
+
+        Parameters
+        ----------
+        session
+            Whose body it is.
+        key
+            ``saved.key`` of the Page; one that is unknown is passed over.
+        """
         await session.discard_spool(key)

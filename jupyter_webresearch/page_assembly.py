@@ -47,7 +47,15 @@ def page_of(got: Retrieved) -> Page:
 
 
 def filled(page: Page, extraction: Extraction) -> Page:
-    """Return a Page with all that was extracted; its window is still to be set."""
+    """Return a Page with all that was extracted; its window is still to be set.
+
+    Parameters
+    ----------
+    page
+        Its source, status and headers are kept.
+    extraction
+        What the worker made of the body.
+    """
     return replace(
         page,
         markdown=extraction.markdown,
@@ -92,7 +100,15 @@ def is_success(status: int) -> bool:
 
 
 def status_error(page: Page, retry_after: float | None) -> Failed:
-    """Return the error for a status that is no success; it carries the Page."""
+    """Return the error for a status that is no success; it carries the Page.
+
+    Parameters
+    ----------
+    page
+        What was made of the answer.
+    retry_after
+        Seconds that the site asks to wait, if it does.
+    """
     if page.status in (429, 503) and retry_after is not None:
         message = f"{page.url[:200]} answered {page.status} and asks to wait {retry_after:g} s"
         return Failed("rate_limited", message, retry_after=retry_after, page=page)

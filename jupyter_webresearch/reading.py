@@ -24,6 +24,13 @@ MIN_BYTES = 4
 def check_window(offset: int, max_bytes: int | None) -> None:
     """Refuse what :func:`window` would refuse of any text, before there is one.
 
+    Parameters
+    ----------
+    offset
+        Characters from the start of the text.
+    max_bytes
+        UTF-8 bytes; None is the default.
+
     Raises
     ------
     BadInput

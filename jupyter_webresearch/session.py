@@ -92,7 +92,15 @@ class Session:
 
     @asynccontextmanager
     async def turn(self, key: str, on_phase: OnPhase) -> AsyncIterator[None]:
-        """Let equal requests be answered one after the other, the later from memory; ``queued`` while it waits."""
+        """Let equal requests be answered one after the other, the later from memory; ``queued`` while it waits.
+
+        Parameters
+        ----------
+        key
+            The same for equal requests.
+        on_phase
+            Told ``queued``.
+        """
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
@@ -124,7 +132,15 @@ class Session:
     # ------------------------------------------------------------------ answers
 
     def recent(self, key: str, now: float) -> Record | None:
-        """Return the record that answers a repeated request from memory, if there is one young enough."""
+        """Return the record that answers a repeated request from memory, if there is one young enough.
+
+        Parameters
+        ----------
+        key
+            Of the request.
+        now
+            The clock's monotonic seconds.
+        """
         record = self.by_id(self._recent.get(key, ""))
         if record is None or now - record.read >= self._settings.cache_seconds:
             self._recent.pop(key, None)
@@ -156,6 +172,17 @@ class Session:
         """Keep a record for reading on and, if asked, to answer the same request again for a while.
 
         An answer that is not ``shown`` but raised as an error does not take the place of a text that is being read.
+
+        Parameters
+        ----------
+        key
+            Of the request.
+        record
+            What was read.
+        shown
+            Whether the caller gets it as a Page.
+        answer_again
+            Whether it may answer an equal request.
         """
         self._records[record.id] = record
         if shown or key not in self._newest:
@@ -169,12 +196,30 @@ class Session:
                 self._recent.popitem(last=False)
 
     async def put(self, record: Record, pieces: Mapping[str, bytes], *, new: bool = False) -> None:
-        """Write pieces of a record to the store, off the loop; the oldest records make room."""
+        """Write pieces of a record to the store, off the loop; the oldest records make room.
+
+        Parameters
+        ----------
+        record
+            Whose pieces they are.
+        pieces
+            Bytes by name; one of the same name is replaced.
+        new
+            Make the record if it is not there; otherwise nothing is stored of one that was dropped meanwhile.
+        """
         for dropped in await self._disk(lambda: self._store.put(record.id, pieces, new=new)):
             self._forget(dropped)
 
     async def get(self, record: Record, *names: str) -> list[bytes] | None:
-        """Read pieces of a record, off the loop; None when it was dropped."""
+        """Read pieces of a record, off the loop; None when it was dropped.
+
+        Parameters
+        ----------
+        record
+            Whose pieces they are.
+        *names
+            Of the pieces, in the order to return them.
+        """
         return await self._disk(lambda: self._store.get(record.id, *names))
 
     def _forget(self, record_id: str) -> None:
@@ -192,6 +237,13 @@ class Session:
         """Hold a complete body of so many bytes until it is fetched, and return its key.
 
         Bodies that nobody fetched stay within ``WebFetch.store_size`` too, the newest apart.
+
+        Parameters
+        ----------
+        spool
+            The file that holds it.
+        size
+            Bytes.
 
         Raises
         ------

@@ -80,7 +80,15 @@ class Store:
             return self._make_room(record)
 
     def get(self, record: str, *names: str) -> list[bytes] | None:
-        """Return pieces of a record; None when one was never stored, was dropped, or is lost from the disk."""
+        """Return pieces of a record; None when one was never stored, was dropped, or is lost from the disk.
+
+        Parameters
+        ----------
+        record
+            Its identifier.
+        *names
+            Of the pieces, in the order to return them.
+        """
         with self._lock:
             if any(name not in self._records.get(record, {}) for name in names):
                 return None

@@ -46,6 +46,13 @@ def add_to(commands: Any) -> None:
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Judge and print.
 
+    Parameters
+    ----------
+    arguments
+        What the parser of :mod:`jupyter_webresearch.cli` made of the command line.
+    settings
+        Settings to work with.
+
     Raises
     ------
     Refused

@@ -39,7 +39,15 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace, cli: Config) -> int:
-    """Print the settings; errors as for :func:`jupyter_webresearch.config_loading.explain`."""
+    """Print the settings; errors as for :func:`jupyter_webresearch.config_loading.explain`.
+
+    Parameters
+    ----------
+    arguments
+        What the parser of :mod:`jupyter_webresearch.cli` made of the command line.
+    cli
+        Settings of the command line, ``--Class.trait=value``.
+    """
     from jupyter_webresearch.config_loading import explain
 
     settings = explain(cli=cli)

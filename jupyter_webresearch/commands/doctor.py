@@ -27,7 +27,15 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace, cli: Config) -> int:
-    """Examine and print; 1 when a check failed."""
+    """Examine and print; 1 when a check failed.
+
+    Parameters
+    ----------
+    arguments
+        What the parser of :mod:`jupyter_webresearch.cli` made of the command line.
+    cli
+        Settings of the command line, ``--Class.trait=value``.
+    """
     from jupyter_webresearch.doctor import examine
 
     findings = []

@@ -44,7 +44,15 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Extract and print; errors as for :meth:`jupyter_webresearch.engine.Engine.extract`."""
+    """Extract and print; errors as for :meth:`jupyter_webresearch.engine.Engine.extract`.
+
+    Parameters
+    ----------
+    arguments
+        What the parser of :mod:`jupyter_webresearch.cli` made of the command line.
+    settings
+        Settings to work with.
+    """
     from jupyter_webresearch.kernel.local_client import LocalClient
 
     data = read_input(arguments.file)

@@ -60,7 +60,15 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Read the URL and print it; errors as for :meth:`jupyter_webresearch.engine.Engine.fetch`."""
+    """Read the URL and print it; errors as for :meth:`jupyter_webresearch.engine.Engine.fetch`.
+
+    Parameters
+    ----------
+    arguments
+        What the parser of :mod:`jupyter_webresearch.cli` made of the command line.
+    settings
+        Settings to work with.
+    """
     from jupyter_webresearch.kernel.local_client import LocalClient
 
     body = None if arguments.data is None else arguments.data.encode("utf-8", "surrogateescape")

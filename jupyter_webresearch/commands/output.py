@@ -77,7 +77,15 @@ def write_text(text: str) -> None:
 
 
 def write_json(value: Any, *, indent: int | None = None) -> None:
-    """Write a value as JSON, unprintable characters as escapes."""
+    """Write a value as JSON, unprintable characters as escapes.
+
+    Parameters
+    ----------
+    value
+        What ``json`` can write.
+    indent
+        Spaces a level; None writes one line.
+    """
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     _output().write(_UNPRINTABLE.sub(lambda match: "\n" if match[0] == "\n" else _escape(match), text) + "\n")
 

@@ -36,7 +36,15 @@ def fence_opened_by(line: str) -> tuple[str, str, str] | None:
 
 
 def closes(line: str, fence: str) -> bool:
-    """Return whether a line closes a fence: at least as many of the same characters, and nothing else."""
+    """Return whether a line closes a fence: at least as many of the same characters, and nothing else.
+
+    Parameters
+    ----------
+    line
+        A line inside the fence.
+    fence
+        The run of backticks or tildes that opened it.
+    """
     bare = line.strip(" \t>")
     return len(bare) >= len(fence) and not bare.strip(fence[0])
 
@@ -90,6 +98,13 @@ def cut_at_block(markdown: str, most: int) -> int:
 
     The cut lies behind a block. Only where that would leave less than half of ``most`` is a block itself cut: behind a
     line, else behind a word, else anywhere.
+
+    Parameters
+    ----------
+    markdown
+        Text in our own Markdown.
+    most
+        Characters, at least 1.
     """
     if len(markdown) <= most:
         return len(markdown)

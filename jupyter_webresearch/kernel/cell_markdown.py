@@ -96,7 +96,15 @@ def _levels(lines: list[str]) -> list[int]:
 
 
 def as_fence(text: str, language: str) -> str:
-    """Return a source text in a fence longer than any run of backticks inside."""
+    """Return a source text in a fence longer than any run of backticks inside.
+
+    Parameters
+    ----------
+    text
+        Any text; control and invisible characters are removed.
+    language
+        Language word behind the opening fence, or an empty string.
+    """
     text = clean(text)[0].rstrip("\n")
     fence = fence_for(text)
     return f"{fence}{language_word(language)}\n{text}\n{fence}"

@@ -58,7 +58,22 @@ class Client(ABC):
         *,
         cancellation: Cancellation | None = None,
     ) -> Page:
-        """Read one URL; the Page can read on by itself."""
+        """Read one URL; the Page can read on by itself.
+
+        Parameters
+        ----------
+        request
+            What to read.
+        on_phase
+            Told the phases as they begin.
+        cancellation
+            By which another thread ends the call.
+
+        Raises
+        ------
+        BadInput, Refused, Failed
+            As :meth:`jupyter_webresearch.engine.Engine.fetch`; ``cancelled`` when it was ended.
+        """
 
     @abstractmethod
     def fetch_many(
@@ -68,7 +83,22 @@ class Client(ABC):
         *,
         cancellation: Cancellation | None = None,
     ) -> list[Page | WebResearchError]:
-        """Read many URLs; one outcome each, in order, failures as the error in their place."""
+        """Read many URLs; one outcome each, in order, failures as the error in their place.
+
+        Parameters
+        ----------
+        requests
+            What to read.
+        on_event
+            Told ``(index, phase)`` as the phases of each request begin.
+        cancellation
+            By which another thread ends the call.
+
+        Raises
+        ------
+        Failed
+            ``cancelled`` when it was ended.
+        """
 
     @abstractmethod
     def extract(
@@ -80,7 +110,26 @@ class Client(ABC):
         on_phase: OnPhase = ignore_phase,
         cancellation: Cancellation | None = None,
     ) -> Page:
-        """Make a Page of bytes at hand, without any network."""
+        """Make a Page of bytes at hand, without any network.
+
+        Parameters
+        ----------
+        data
+            The body, as it came.
+        url
+            Absolute URL that it came from.
+        content_type
+            As in the HTTP header; sniffed when omitted.
+        on_phase
+            Told the phases as they begin.
+        cancellation
+            By which another thread ends the call.
+
+        Raises
+        ------
+        BadInput, Failed
+            As :meth:`jupyter_webresearch.engine.Engine.extract`; ``cancelled`` when it was ended.
+        """
 
     @abstractmethod
     def check_urls(self, urls: Sequence[str]) -> list[Verdict]:
@@ -109,6 +158,10 @@ class Client(ABC):
             Path inside it; None, or a folder in it, for the name that the site gives.
         force
             Whether an existing plain file may be replaced.
+        on_phase
+            Told the phases as they begin.
+        cancellation
+            By which another thread ends the call.
 
         Returns
         -------
@@ -143,7 +196,15 @@ class Client(ABC):
             raise
 
     def attach(self, page: Page, request: FetchRequest) -> Page:
-        """Return the Page such that it reads on through this client, from its stored text and nothing else."""
+        """Return the Page such that it reads on through this client, from its stored text and nothing else.
+
+        Parameters
+        ----------
+        page
+            A Page as it came.
+        request
+            What it was the answer to.
+        """
         if not page.record:
             return page
 
@@ -153,7 +214,15 @@ class Client(ABC):
         return replace(page, reader=read)
 
     def attach_error(self, error: WebResearchError, request: FetchRequest) -> WebResearchError:
-        """Return the error with its Page, if it carries one, attached."""
+        """Return the error with its Page, if it carries one, attached.
+
+        Parameters
+        ----------
+        error
+            An error as it came.
+        request
+            What it was the answer to.
+        """
         if error.page is not None:
             error.page = self.attach(error.page, request)
         return error

@@ -129,6 +129,13 @@ def look_up(word: Word, namespace: Mapping[str, Any]) -> Any:
     Only an argument that is wholly ``{name}``, ``$name``, ``{name.attribute}`` or ``$name.attribute`` is looked up, by
     name and attributes alone: no expression is evaluated, nothing is called or indexed.
 
+    Parameters
+    ----------
+    word
+        An argument of the command line.
+    namespace
+        The notebook's variables.
+
     Raises
     ------
     UsageError

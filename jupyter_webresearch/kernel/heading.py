@@ -29,7 +29,15 @@ _PIECE = re.compile(
 
 
 def heading(markdown: str, level: int) -> str:
-    """Return ``<h4 ...>...</h4>`` for the text of a heading in our own Markdown, at the level 1 to 6 that is given."""
+    """Return ``<h4 ...>...</h4>`` for the text of a heading in our own Markdown, at the level 1 to 6 that is given.
+
+    Parameters
+    ----------
+    markdown
+        The heading's text.
+    level
+        1 to 6.
+    """
     inside = _inline(markdown[:_LONGEST]) + entities(markdown[_LONGEST:])
     if level > 4:  # front ends draw these as small as text
         inside = f"<strong>{inside}</strong>"

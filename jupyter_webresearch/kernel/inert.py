@@ -69,7 +69,15 @@ def literal(text: str) -> str:
 
 
 def link(text: str, url: str) -> str:
-    """Return a link with a literal text, or the text alone when the URL is not one to click on."""
+    """Return a link with a literal text, or the text alone when the URL is not one to click on.
+
+    Parameters
+    ----------
+    text
+        Shown literally.
+    url
+        Where it leads; only http, https and mailto can be clicked on.
+    """
     written = guard_inline(f"[x]({link_destination(url)})")
     return f"[{literal(text)}{written[2:]}" if written.startswith("[x](") else literal(text)
 

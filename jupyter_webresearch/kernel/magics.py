@@ -92,7 +92,15 @@ class WebResearchMagics(Magics):
 
 
 def load(shell: Any, client: Client | None = None) -> None:
-    """Register the magics and the reading of their lines; a second call changes nothing."""
+    """Register the magics and the reading of their lines; a second call changes nothing.
+
+    Parameters
+    ----------
+    shell
+        The IPython shell.
+    client
+        What reads for the magics; None finds the kernel's server when it is first needed.
+    """
     shell.register_magics(WebResearchMagics(shell, client))
     transformers = shell.input_transformer_manager.token_transformers
     if MagicLine not in transformers:

@@ -78,7 +78,15 @@ def sign(key: bytes, method: str, target: str, body: bytes, timestamp: str, nonc
 
 
 def server_signature(key: bytes, nonce: str) -> str:
-    """Return what the server answers to prove that it knows the key: a signature of the request's nonce."""
+    """Return what the server answers to prove that it knows the key: a signature of the request's nonce.
+
+    Parameters
+    ----------
+    key
+        The kernel's derived key, 32 bytes.
+    nonce
+        Of the kernel's request.
+    """
     return _mac(key, "server", nonce)
 
 
@@ -119,12 +127,32 @@ class KernelIdentity:
     key: bytes
 
     def prove(self, method: str, target: str, body: bytes, now: float) -> Proof:
-        """Return the proof of one request made at ``now``, seconds since 1970."""
+        """Return the proof of one request made at ``now``, seconds since 1970.
+
+        Parameters
+        ----------
+        method
+            HTTP method, in capitals.
+        target
+            Path and query exactly as they are sent.
+        body
+            The request's body.
+        now
+            Seconds since 1970.
+        """
         timestamp, nonce = str(int(now)), secrets.token_urlsafe(16)
         return Proof(self.kernel_id, timestamp, nonce, sign(self.key, method, target, body, timestamp, nonce))
 
     def trusts(self, proof: Proof, answer: str) -> bool:
-        """Whether a server's answer to a proof shows that it knows this kernel's key."""
+        """Whether a server's answer to a proof shows that it knows this kernel's key.
+
+        Parameters
+        ----------
+        proof
+            What was sent.
+        answer
+            The signature that came back, hexadecimal.
+        """
         return hmac.compare_digest(server_signature(self.key, proof.nonce).encode(), answer.encode())
 
     @staticmethod

@@ -124,6 +124,11 @@ class SaveTarget:
         -------
         Saved
             With ``path`` relative to the folder, and the name used.
+
+        Raises
+        ------
+        Refused, Failed
+            ``save_refused`` or ``file_exists``; ``unreachable`` when fewer or other bytes came than were announced.
         """
         if self._folder is None:
             raise RuntimeError("a SaveTarget is written to inside its with block")

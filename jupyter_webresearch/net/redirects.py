@@ -101,6 +101,13 @@ def next_method(status: int, method: str) -> str:
     """Return the method of the request that follows a redirect.
 
     303, and 301 and 302 after POST, become GET (Fetch Standard, 4.4, step 12); HEAD stays HEAD.
+
+    Parameters
+    ----------
+    status
+        Of the redirect.
+    method
+        Of the request that was redirected.
     """
     if (status == 303 and method != "HEAD") or (status in (301, 302) and method == "POST"):
         return "GET"

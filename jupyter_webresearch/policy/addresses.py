@@ -106,7 +106,15 @@ def blocked_range(address: IPAddress) -> Range | None:
 
 
 def contains(networks: Iterable[IPNetwork], address: IPAddress) -> bool:
-    """Return whether one of the networks holds the address; IPv4 and IPv6 never match each other."""
+    """Return whether one of the networks holds the address; IPv4 and IPv6 never match each other.
+
+    Parameters
+    ----------
+    networks
+        Where to look.
+    address
+        What to look for.
+    """
     return any(address.version == network.version and address in network for network in networks)
 
 

@@ -118,6 +118,13 @@ class Guard:
 
         One bad address, or one answer that is no IP address, refuses the host: whoever answers could steer the choice.
 
+        Parameters
+        ----------
+        url
+            Whose host was resolved.
+        answers
+            Addresses as text, as the resolver gave them.
+
         Raises
         ------
         Refused

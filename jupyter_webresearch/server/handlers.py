@@ -88,7 +88,13 @@ class ExtractHandler(OperationHandler):
 
     @allow_unauthenticated
     async def post(self) -> None:
-        """Answer with the Page."""
+        """Answer with the Page.
+
+        Raises
+        ------
+        BadInput
+            ``bad_request`` for a query that is unknown, repeated or without ``url``; what the extraction raises.
+        """
         known = {"url", "content_type", "token", "_xsrf", "no_track_activity"}  # the last three are Jupyter's own
         for name, values in self.request.query_arguments.items():
             if name not in known:
@@ -120,7 +126,13 @@ class SavedHandler(OperationHandler):
 
     @allow_unauthenticated
     async def get(self, key: str) -> None:
-        """Answer with the octets; they are deleted here whether or not all of them arrived."""
+        """Answer with the octets; they are deleted here whether or not all of them arrived.
+
+        Raises
+        ------
+        Failed
+            ``not_found`` when this session has no such body.
+        """
         engine, session = await self.engine(), await self.session()
         path = await self.run(lambda _: engine.saved(session, key))
         try:

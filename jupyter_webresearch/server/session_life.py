@@ -73,7 +73,15 @@ class SessionLife:
             self._timer = None
 
     async def on_action(self, logger: Any, schema_id: str, data: dict[str, Any]) -> None:
-        """Listen to one event of :data:`KERNEL_ACTIONS`."""
+        """Listen to one event of :data:`KERNEL_ACTIONS`.
+
+        Parameters
+        ----------
+        logger, schema_id
+            Who says it and of what kind; given by Jupyter's event system, not needed here.
+        data
+            The event: ``action`` and ``kernel_id``.
+        """
         if data.get("action") == "shutdown" and data.get("kernel_id") in self._kernels:
             IOLoop.current().call_later(SETTLE_SECONDS, self.sweep)
 
