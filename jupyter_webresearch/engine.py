@@ -31,6 +31,7 @@ from jupyter_webresearch.page import Page
 from jupyter_webresearch.policy.addresses import IPAddress
 from jupyter_webresearch.policy.guard import Guard
 from jupyter_webresearch.session import Session
+from jupyter_webresearch.threads import Threads
 
 __all__ = ["Engine"]
 
@@ -171,13 +172,15 @@ class Engine:
         else:
             loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
+        threads = Threads(thread_name_prefix="webresearch-work")
+        loop.set_default_executor(threads)
         self._loop = loop
         loop.call_soon(ready.set)
         try:
             loop.run_forever()
         finally:
             loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.run_until_complete(loop.shutdown_default_executor())
+            threads.shutdown()  # not the loop's way, which starts a thread: see Threads
             loop.close()
 
     async def _shut_down(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -14,6 +13,7 @@ from jupyter_webresearch.errors import Failed
 from jupyter_webresearch.extract.capacity import available_cores, available_memory, worker_count
 from jupyter_webresearch.extract.process import StageFailed, WorkerProcess, worker_command
 from jupyter_webresearch.models import Extraction, OnPhase
+from jupyter_webresearch.threads import Threads
 
 __all__ = ["ExtractionPool"]
 
@@ -70,7 +70,7 @@ class ExtractionPool:
         self._parsing = threading.Lock()
         self._size = settings.workers or worker_count(available_cores(), available_memory())
         # At once for a slot: one page, one worker warming up, two that are being buried.
-        self._threads = ThreadPoolExecutor(4 * self._size, "webresearch-extract")
+        self._threads = Threads(4 * self._size, "webresearch-extract")
         self._free: asyncio.Queue[_Slot | None] = asyncio.Queue()
         self._slots: list[_Slot] = []
         self._workers: set[WorkerProcess] = set()
@@ -122,7 +122,7 @@ class ExtractionPool:
             self._discard(worker)
         while self._background:
             await asyncio.wait(set(self._background))
-        await asyncio.to_thread(self._threads.shutdown)
+        self._threads.shutdown()  # all they did has ended
 
     async def extract(
         self,

@@ -109,6 +109,54 @@ def test_nothing_is_left_behind(environ: dict[str, str], tmp_path: Path) -> None
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
+NO_THREADS = """
+import threading
+
+def start(thread):
+    raise RuntimeError("can't create new thread at interpreter shutdown")
+
+def forbid():
+    threading.Thread.start = start
+
+# As Python 3.12 does it; what is registered last is called first.
+threading._register_atexit(forbid)
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "web.fetch(SITE + '/article')",
+        "web.fetch(SITE + '/nowhere')",
+        "web.fetch('http://169.254.169.254/')",
+        "web.fetch_many([SITE + '/article', SITE + '/table'])",
+        "web.extract(b'<p>some words', url='https://example.org/')",
+        "asyncio.run(web.afetch(SITE + '/article'))",
+        "asyncio.run(asyncio.wait_for(web.afetch(SITE + '/hang'), 1))",
+        "asyncio.run(asyncio.wait_for(web.afetch(SITE + '/drip-body'), 2))",
+        "web.check_url('https://example.org/')",
+    ],
+)
+def test_a_script_ends_quietly_where_its_end_starts_no_thread(
+    environ: dict[str, str], tmp_path: Path, call: str
+) -> None:
+    code = (
+        "import asyncio, os, jupyter_webresearch as web\nSITE = os.environ['SITE']\n"
+        f"try: {call}\nexcept Exception as error: print(error)\n{NO_THREADS}"
+    )
+    (tmp_path / "temporary").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**environ, "TMPDIR": str(tmp_path / "temporary")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
 @pytest.mark.parametrize(("mode", "said"), [("warn", "UserWarning"), ("deny", "WebKernel.local_mode")])
 def test_where_the_operator_minds(environ: dict[str, str], tmp_path: Path, web: Site, mode: str, said: str) -> None:
     code = CELL + "\nweb.check_url('https://example.org/')"
