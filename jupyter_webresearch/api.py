@@ -6,6 +6,7 @@ own. Each has a twin, its name with an ``a`` in front, to be awaited; cancelling
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -165,13 +166,13 @@ async def afetch_many(
     return Outcomes(asked, outcomes)
 
 
-def extract(data: bytes, *, url: str, content_type: str | None = None) -> Page:
+def extract(data: bytes | str, *, url: str, content_type: str | None = None) -> Page:
     """Make a Page of bytes at hand; nothing is sent.
 
     Parameters
     ----------
     data
-        The body, as it came.
+        The body, as it came; text is taken as UTF-8, whatever charset it names itself.
     url
         Absolute URL that it came from: relative links are resolved against it.
     content_type
@@ -181,15 +182,17 @@ def extract(data: bytes, *, url: str, content_type: str | None = None) -> Page:
     ------
     WebResearchError
         ``invalid_url``, ``unsupported_content``, ``too_large``, ``no_text``, ``too_complex`` or ``extraction_failed``.
+    TypeError
+        When ``data`` is neither bytes nor text.
     """
-    return _client().extract(data, url=url, content_type=content_type)
+    return _client().extract(_as_bytes(data), url=url, content_type=content_type)
 
 
-async def aextract(data: bytes, *, url: str, content_type: str | None = None) -> Page:
+async def aextract(data: bytes | str, *, url: str, content_type: str | None = None) -> Page:
     """Make a Page of bytes at hand, awaited; as :func:`extract`."""
-    client = _client()
+    client, body = _client(), _as_bytes(data)
     return await client.in_thread(
-        lambda cancellation: client.extract(data, url=url, content_type=content_type, cancellation=cancellation)
+        lambda cancellation: client.extract(body, url=url, content_type=content_type, cancellation=cancellation)
     )
 
 
@@ -209,6 +212,15 @@ async def acheck_url(url: str) -> Verdict:
     """Return what the policy says of a URL, awaited; as :func:`check_url`."""
     client = _client()
     return await client.in_thread(lambda _cancellation: client.check_urls([url])[0])
+
+
+def _as_bytes(data: bytes | str) -> bytes:
+    """Return a body; text gets a byte order mark, which goes before any other word on the encoding (WHATWG)."""
+    if isinstance(data, str):
+        return codecs.BOM_UTF8 + data.removeprefix("\ufeff").encode("utf-8", "replace")
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    raise TypeError(f"data is bytes, or text as str, not {type(data).__name__}")
 
 
 def _client() -> Client:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jupyter_webresearch.page import Page
 
-__all__ = ["CODES", "BadInput", "ErrorCode", "Failed", "Refused", "WebResearchError"]
+__all__ = ["CODES", "BadInput", "ErrorCode", "Failed", "NotOfThisKind", "Refused", "WebResearchError"]
 
 
 @dataclass(frozen=True)
@@ -206,6 +206,13 @@ class Refused(WebResearchError):
 
 class Failed(WebResearchError):
     """The network, the site or the extraction did not give a result."""
+
+
+class NotOfThisKind(BadInput, ValueError):
+    """The Page is not what was asked of it, e.g. JSON of an HTML page; its code is ``bad_request``."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("bad_request", message)
 
 
 _BAD_INPUT = {

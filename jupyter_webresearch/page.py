@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from jupyter_webresearch.errors import BadInput, NotOfThisKind
 from jupyter_webresearch.models import (
     Charset,
     Hop,
@@ -86,10 +87,19 @@ class Page:
 
         Raises
         ------
-        ValueError
-            When the body is not JSON.
+        NotOfThisKind
+            A ValueError, when the body is not JSON or this Page begins in the middle of it.
         """
-        return json.loads(self.whole().markdown)
+        if self.window.offset:
+            raise NotOfThisKind(f"this part begins at character {self.window.offset:,} of {self.url}; read it from 0")
+        try:
+            return json.loads(self.whole().markdown)
+        except (ValueError, RecursionError) as error:
+            if self.kind == "json":
+                why = f"is not valid JSON: {error}"
+            else:
+                why = f"is {self.content_type.partition(';')[0].strip() or self.kind}, not JSON"
+            raise NotOfThisKind(f"{self.url} {why}") from None
 
     @property
     def df(self) -> pandas.DataFrame:
@@ -99,8 +109,8 @@ class Page:
         ------
         ImportError
             When pandas is not installed.
-        ValueError
-            When the page holds none of these.
+        NotOfThisKind
+            A ValueError, when the page holds none of these.
         """
         frame: pandas.DataFrame
         if self.kind == "csv":
@@ -111,7 +121,7 @@ class Page:
         elif self.tables:
             frame = self.tables[0].df
         else:
-            raise ValueError(f"{self.url} holds no table; page.kind is {self.kind!r}")
+            raise NotOfThisKind(f"{self.url} holds no table; its kind is {self.kind!r}")
         return frame
 
     def next(self) -> Page:
@@ -119,11 +129,11 @@ class Page:
 
         Raises
         ------
-        StopIteration
-            At the end of the text.
+        BadInput
+            ``bad_offset`` at the end of the text.
         """
         if self.next_offset is None:
-            raise StopIteration
+            raise BadInput("bad_offset", f"this was the last part of {self.url}")
         if self.reader is None:
             raise RuntimeError("this Page is not attached to a session; fetch it again to read on")
         return self.reader(self.next_offset)

@@ -155,6 +155,39 @@ async def test_extract(site: Site) -> None:
     assert site.connections == 0
 
 
+@pytest.mark.parametrize("content_type", [None, "text/html", "text/html; charset=windows-1251"])
+async def test_extract_of_text_is_utf_8_whatever_it_says(content_type: str | None) -> None:
+    html = '<html><head><meta charset="big5"><title>Größe 潮</title></head><body><p>' + "Ebbe für Köln. " * 40
+    for page in await both("extract", html, url="https://e.org/", content_type=content_type):
+        assert page.title == "Größe 潮"
+        assert "Ebbe für Köln." in page.markdown
+        assert page.charset.name == "utf-8"
+    for page in await both("extract", '{"größe": 1}', url="https://e.org/", content_type="application/json"):
+        assert page.json() == {"größe": 1}
+
+
+async def test_extract_of_anything_else_names_bytes() -> None:
+    for error in await both("extract", Path("page.html"), url="https://e.org/"):
+        assert isinstance(error, TypeError)
+        assert "bytes" in str(error)
+
+
+async def test_what_a_page_is_not_is_said_in_one_line() -> None:
+    page = web.fetch(f"{URL}/article")
+    with pytest.raises(ValueError, match=f"^{URL}/article is text/html, not JSON$") as caught:
+        page.json()
+    assert isinstance(caught.value, web.WebResearchError)
+    assert len(caught.value._render_traceback_()) == 1
+    with pytest.raises(web.BadInput, match=f"^this was the last part of {URL}/article$") as ended:
+        page.next()
+    assert ended.value.code == "bad_offset"
+    with pytest.raises(ValueError, match="begins at character 5"):
+        web.fetch(f"{URL}/json", offset=5).json()
+    with pytest.raises(ValueError, match="not valid JSON"):
+        web.extract("{", url="https://e.org/", content_type="application/json").json()
+    assert [part.window.offset for part in page.parts()] == [0]
+
+
 async def test_check_url() -> None:
     for verdict in await both("check_url", "http://169.254.169.254/"):
         assert (verdict.verdict, verdict.code) == ("refused", "blocked_address")
