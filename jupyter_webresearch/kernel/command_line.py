@@ -1,13 +1,14 @@
 """What is written after a magic's name, read the same on every platform.
 
-IPython's own parsing can't be used for URLs: it evaluates ``{...}`` and ``$x`` as Python, takes ``#`` for a comment,
-and keeps the quotes that a shell would remove.
+IPython's own parsing can't be used for URLs: it evaluates ``{...}`` and ``$x`` as Python, takes a comment for more
+arguments, and keeps the quotes that a shell would remove.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import keyword
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from IPython.core.error import UsageError
 from jupyter_webresearch.kernel.request import fetch_request
 from jupyter_webresearch.models import FetchRequest
 
-__all__ = ["HELP", "Command", "Word", "look_up", "parse", "split_words"]
+__all__ = ["HELP", "OPTIONS", "Command", "Word", "check_whole", "look_up", "parse", "split_words", "without_comment"]
 
 HELP = """\
 Read a web page: `%webfetch URL [options]`, or many with `%%webfetch`.
@@ -39,6 +40,10 @@ The result is a Page: put it in a variable, or let the cell show it.
     https://example.org/one
     https://example.org/two
 
+After that cell the list is `_`, or the variable that --into names. A list of yours is read in the same way:
+
+    %webfetch {urls}
+
 What to show
     --offset N        begin at character N of the text; the page is not downloaded again
     --max-bytes N     show at most N bytes of text (the setting is WebFetch.max_bytes)
@@ -54,16 +59,20 @@ How to ask
 Where to keep it
     --save PATH       write the body to PATH, inside this folder, instead of reading it as text
     --force           write over an existing file
+    --into NAME       put the result in the variable NAME, as well as showing it
 
 -h, --help            show this
 
 Arguments are split as a shell does it: quote what holds spaces, 'like this' or "like this". An argument that is nothing
 but {name}, $name or {name.attribute} is looked up among your variables, unless it stands in single quotes; nothing is
-evaluated. What the policy refuses, it refuses with a code and the setting that governs it.
+evaluated. A # behind a space begins a comment, as in the lines above; in a URL or between quotes it is itself. What
+the policy refuses, it refuses with a code and the setting that governs it.
 """
 
 _PATH = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _REFERENCE = re.compile(rf"\{{({_PATH})\}}|\$({_PATH})")
+_COMMENT = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|(?P<comment>(?<!\S)\#)""", re.DOTALL)
+_NOT_WHOLE = re.compile(r"(?:https?://)?[^/?#]*(?:[{}]|\$\w)", re.IGNORECASE)
 _TAKES_ANYTHING = {"-H": "--header", "--header": "--header", "-d": "--data", "--data": "--data"}
 
 
@@ -75,12 +84,23 @@ class Word:
     literal: bool = False
 
 
+def without_comment(line: str) -> str:
+    """Return a line without the comment at its end, which a ``#`` begins that is outside of quotes and behind a space.
+
+    A ``#`` inside a URL is part of the URL.
+    """
+    for match in _COMMENT.finditer(line):
+        if match["comment"]:
+            return line[: match.start()].rstrip()
+    return line
+
+
 def split_words(line: str) -> list[Word]:
     r"""Split a line into arguments.
 
     Quotes are removed as a POSIX shell does: nothing is special between single quotes; between double quotes ``\"`` and
     ``\\`` stand for the quote and the backslash. Everywhere else a backslash is itself, so that Windows paths survive,
-    and ``#``, ``;``, ``?``, ``*`` and ``~`` mean nothing.
+    and ``;``, ``?``, ``*`` and ``~`` mean nothing. A comment is left out.
 
     Raises
     ------
@@ -90,7 +110,7 @@ def split_words(line: str) -> list[Word]:
     words: list[Word] = []
     text: list[str] = []
     inside = literal = False
-    characters = iter(line)
+    characters = iter(without_comment(line))
     for character in characters:
         if character.isspace():
             if inside:
@@ -156,8 +176,7 @@ def look_up(word: Word, namespace: Mapping[str, Any]) -> Any:
     return value
 
 
-def _as_text(word: Word, namespace: Mapping[str, Any]) -> str:
-    value = look_up(word, namespace)
+def _text_of(value: Any, word: Word) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
@@ -182,6 +201,10 @@ class Command:
         Whether only the help text is asked for.
     save, force
         Where the body goes, and whether it may take the place of a file.
+    into
+        Variable for the result.
+    batch
+        Whether the URLs were given as a list, so that a list comes back, however many they are.
     options
         Keyword arguments of :func:`~jupyter_webresearch.kernel.request.fetch_request`.
     """
@@ -190,11 +213,28 @@ class Command:
     help: bool
     save: str | None
     force: bool
+    into: str | None
+    batch: bool
     options: Mapping[str, Any]
 
     def request(self, url: str) -> FetchRequest:
         """Return the request for one URL."""
         return fetch_request(url, **self.options, save=self.save is not None)
+
+
+def check_whole(url: str) -> None:
+    """Refuse a URL in which a variable stands where a host does: it was not looked up.
+
+    Raises
+    ------
+    UsageError
+        Saying what was received, and what to write instead.
+    """
+    if _NOT_WHOLE.match(url):
+        raise UsageError(
+            f"the URL received is {url!r}: a variable is looked up only when it is the whole argument; "
+            'put the URL together first, url = f"...", then %webfetch {url}'
+        )
 
 
 def parse(line: str, namespace: Mapping[str, Any], *, magic: str = "%webfetch") -> Command:
@@ -214,7 +254,7 @@ def parse(line: str, namespace: Mapping[str, Any], *, magic: str = "%webfetch") 
     UsageError
         One line: what is wrong, and where help is.
     """
-    arguments = [_as_text(word, namespace) for word in split_words(line)]
+    arguments, batch = _values(split_words(line), namespace)
     given = _parser(magic).parse_args(_joined(arguments))
     headers = []
     for header in given.header:
@@ -223,6 +263,8 @@ def parse(line: str, namespace: Mapping[str, Any], *, magic: str = "%webfetch") 
             raise UsageError(f'a header is written "Name: value", not {header!r}')
         headers.append((name.strip(), value.strip()))
     body = None if given.data is None else given.data.encode("utf-8", "surrogateescape")
+    if given.into is not None and (not given.into.isidentifier() or keyword.iskeyword(given.into)):
+        raise UsageError(f"--into takes the name of a variable, not {given.into!r}")
     if given.force and given.save is None:
         raise UsageError("--force goes with --save PATH")
     return Command(
@@ -230,6 +272,8 @@ def parse(line: str, namespace: Mapping[str, Any], *, magic: str = "%webfetch") 
         help=given.help,
         save=given.save,
         force=given.force,
+        into=given.into,
+        batch=batch,
         options={
             "method": given.method,
             "headers": headers,
@@ -241,6 +285,24 @@ def parse(line: str, namespace: Mapping[str, Any], *, magic: str = "%webfetch") 
             "any_status": given.any_status,
         },
     )
+
+
+def _values(words: Sequence[Word], namespace: Mapping[str, Any]) -> tuple[list[str], bool]:
+    """Return what the words stand for, a list's items in its place, and whether there was a list of URLs."""
+    values: list[str] = []
+    batch = False
+    before = ""
+    for word in words:
+        value = look_up(word, namespace)
+        if isinstance(value, list | tuple) and before not in _TAKES_VALUE:
+            if not all(isinstance(item, str) for item in value):
+                raise UsageError(f"{word.text} holds more than text; a list of URLs is read, e.g. [link.url for ...]")
+            values += value
+            batch = True
+        else:
+            values.append(_text_of(value, word))
+        before = word.text
+    return values, batch
 
 
 def _joined(arguments: Sequence[str]) -> list[str]:
@@ -272,4 +334,13 @@ def _parser(magic: str) -> argparse.ArgumentParser:
     parser.add_argument("--any-status", action="store_true")
     parser.add_argument("--save")
     parser.add_argument("--force", action="store_true")
+    parser.add_argument("--into")
     return parser
+
+
+_SWITCHES = frozenset({"-h", "--help", "--raw", "--fresh", "--any-status", "--force"})
+_TAKES_VALUE = frozenset(
+    {"-X", "--method", "-H", "--header", "-d", "--data", "--offset", "--max-bytes", "--save", "--into"}
+)
+OPTIONS = tuple(sorted(_SWITCHES | _TAKES_VALUE))
+"""All options, as they are written."""

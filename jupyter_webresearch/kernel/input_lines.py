@@ -17,6 +17,8 @@ from IPython.core.inputtransformer2 import (
     find_end_of_continued_line,
 )
 
+from jupyter_webresearch.kernel.command_line import without_comment
+
 __all__ = ["MAGIC_NAMES", "MagicLine"]
 
 MAGIC_NAMES = frozenset({"webfetch"})
@@ -60,6 +62,7 @@ class MagicLine(TokenTransformBase):
         if _HELP.fullmatch(written):
             raise SyntaxError(written)
         name, _, arguments = re.sub(r"\s", " ", written[1:], count=1).partition(" ")
+        arguments = without_comment(arguments)
         silent = arguments.endswith(";")
         arguments = arguments[:-1].rstrip() if silent else arguments
         before = lines[self._row][: self._column]

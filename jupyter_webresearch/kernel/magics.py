@@ -11,7 +11,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
 from jupyter_webresearch.kernel.client import Client, connect
-from jupyter_webresearch.kernel.command_line import HELP, Command, parse
+from jupyter_webresearch.kernel.command_line import HELP, OPTIONS, Command, check_whole, parse, without_comment
 from jupyter_webresearch.kernel.input_lines import MAGIC_NAMES, MagicLine
 from jupyter_webresearch.kernel.outcomes import Outcomes
 from jupyter_webresearch.kernel.progress import LiveLine, surface_of
@@ -19,6 +19,16 @@ from jupyter_webresearch.models import PHASES
 from jupyter_webresearch.page import Page
 
 __all__ = ["WebResearchMagics", "load", "unload"]
+
+
+class Interrupted(KeyboardInterrupt):
+    """A KeyboardInterrupt that IPython shows as one line; it stops a run of cells as any other does."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"Interrupted: {self} [cancelled]"]
+
+
+Interrupted.__name__ = "KeyboardInterrupt"  # the name that front ends and runners of notebooks compare
 
 
 @magics_class
@@ -46,22 +56,27 @@ class WebResearchMagics(Magics):
     ) -> Page | Outcomes | None:
         """Read a web page."""
         namespace = ChainMap(dict(local_ns or {}), self._shell.user_ns)
-        if cell is None:
-            return self._one(parse(line, namespace))
-        bare = line.rstrip()
-        silent = bare.endswith(";")
-        outcomes = self._many(parse(bare[:-1] if silent else bare, namespace, magic="%%webfetch"), cell)
-        return None if silent else outcomes
-
-    webfetch.__doc__ = HELP
-
-    def _one(self, command: Command) -> Page | None:
+        bare = line if cell is None else without_comment(line).rstrip()
+        silent = cell is not None and bare.endswith(";")  # behind a line magic, MagicLine took it away
+        command = parse(bare[:-1] if silent else bare, namespace, magic="%webfetch" if cell is None else "%%webfetch")
         if command.help:
             print(HELP)  # noqa: T201  # what --help is for
             return None
+        try:
+            result = self._one(command) if cell is None and not command.batch else self._many(command, cell or "")
+        except KeyboardInterrupt:
+            raise Interrupted("the reading was interrupted") from None
+        if command.into is not None:
+            self._shell.user_ns[command.into] = result
+        return None if silent else result
+
+    webfetch.__doc__ = HELP
+
+    def _one(self, command: Command) -> Page:
         if len(command.urls) != 1:
             more = f"one URL, not {len(command.urls)}; many go into a %%webfetch cell, one a line" * bool(command.urls)
             raise UsageError(f"%webfetch takes {more or 'a URL; %webfetch --help says what else'}")
+        check_whole(command.urls[0])
         request = command.request(command.urls[0])
         client = self._client or connect()
         with LiveLine(surface_of(self._shell), request.url) as live:
@@ -69,15 +84,14 @@ class WebResearchMagics(Magics):
                 return client.save(request, Path.cwd(), command.save or None, command.force, live)
             return client.fetch(request, live)
 
-    def _many(self, command: Command, cell: str) -> Outcomes | None:
-        if command.help:
-            print(HELP)  # noqa: T201
-            return None
+    def _many(self, command: Command, cell: str) -> Outcomes:
         if command.save is not None:
             raise UsageError("--save goes with one URL, on a %webfetch line")
-        lines = (line.strip() for line in cell.splitlines())
-        urls = [*command.urls, *(line for line in lines if line and not line.startswith("#"))]
+        lines = (without_comment(line).strip() for line in cell.splitlines())
+        urls = [*command.urls, *filter(None, lines)]
         if not urls:
+            if command.batch:
+                raise UsageError("the list holds no URL")
             raise UsageError("%%webfetch takes one URL a line below it; lines that begin with # are left out")
         states: dict[int, str] = {}
         with LiveLine(surface_of(self._shell), f"{len(urls)} pages") as live:
@@ -89,6 +103,9 @@ class WebResearchMagics(Magics):
 
             outcomes = (self._client or connect()).fetch_many([command.request(url) for url in urls], on_event)
         return Outcomes(urls, outcomes)
+
+
+_MAGICS = tuple(mark + name for name in sorted(MAGIC_NAMES) for mark in ("%", "%%"))
 
 
 def load(shell: Any, client: Client | None = None) -> None:
@@ -105,6 +122,8 @@ def load(shell: Any, client: Client | None = None) -> None:
     transformers = shell.input_transformer_manager.token_transformers
     if MagicLine not in transformers:
         transformers.append(MagicLine)
+        for magic in _MAGICS:
+            shell.set_hook("complete_command", _options_for, str_key=magic)
 
 
 def unload(shell: Any) -> None:
@@ -115,3 +134,10 @@ def unload(shell: Any) -> None:
     transformers = shell.input_transformer_manager.token_transformers
     if MagicLine in transformers:
         transformers.remove(MagicLine)
+    for magic in _MAGICS:
+        shell.strdispatchers["complete_command"].strs.pop(magic, None)
+
+
+def _options_for(_shell: Any, event: Any) -> list[str]:
+    """Return the options that a TAB can complete."""
+    return list(OPTIONS) if event.symbol.startswith("-") else []

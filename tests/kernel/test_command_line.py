@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
-from jupyter_webresearch.kernel.command_line import HELP, _parser, parse, split_words
+from jupyter_webresearch.kernel.command_line import HELP, OPTIONS, _parser, check_whole, parse, split_words
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,13 @@ from jupyter_webresearch.kernel.command_line import HELP, _parser, parse, split_
         ("   ", []),
         ("a b\tc", ["a", "b", "c"]),
         ("https://e.org/a;b#c?d=*&e=~", ["https://e.org/a;b#c?d=*&e=~"]),
-        ("url # not a comment", ["url", "#", "not", "a", "comment"]),
+        ("url # a comment's quote", ["url"]),
+        ("url\t# a comment", ["url"]),
+        ("# a comment", []),
+        ("https://e.org/#here# # a comment", ["https://e.org/#here#"]),
+        ("url -d '# none' --x \"a # b\" # one", ["url", "-d", "# none", "--x", "a # b"]),
+        (r'-d "\" # none"', ["-d", '" # none']),
+        ("''#none", ["#none"]),
         ('-H "Accept: application/json"', ["-H", "Accept: application/json"]),
         ("-d '{\"q\": 1}'", ["-d", '{"q": 1}']),
         (r'-d "{\"q\": \"a\\b\"}"', ["-d", r'{"q": "a\b"}']),
@@ -110,6 +116,8 @@ def test_numbers_paths_and_bytes_are_looked_up_too() -> None:
         ("u -H", "expected one argument"),
         ("u -H nocolon", "written \"Name: value\", not 'nocolon'"),
         ("u -H ': x'", 'written "Name: value"'),
+        ("u --into 1x", "--into takes the name of a variable"),
+        ("u --into class", "--into takes the name of a variable"),
         ("u --force", "--force goes with --save"),
     ],
 )
@@ -117,6 +125,48 @@ def test_a_mistake_is_one_line(line: str, says: str) -> None:
     with pytest.raises(UsageError, match=says) as caught:
         parse(line, NAMESPACE)
     assert "\n" not in str(caught.value)
+
+
+EXAMPLES = [line.strip() for line in HELP.splitlines() if line.startswith("    ") and "%webfetch " in line]
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if "%%" not in e])
+def test_the_examples_of_the_help_are_read_as_they_stand(example: str) -> None:
+    assert len(EXAMPLES) > 4
+    urls = ["https://example.org/one", "https://example.org/two"]
+    command = parse(example.partition("%webfetch ")[2], {"urls": urls})
+    assert command.urls == tuple(urls) if command.batch else len(command.urls) == 1
+    for url in command.urls:
+        check_whole(url)
+
+
+def test_a_list_of_urls_stands_for_its_items() -> None:
+    for urls in (["a", "b"], ("a", "b"), ["a"]):
+        command = parse("--raw {urls}", {"urls": urls})
+        assert command.batch
+        assert command.urls == tuple(urls)
+    assert not parse("a", {}).batch
+    with pytest.raises(UsageError, match="holds more than text"):
+        parse("{urls}", {"urls": ["a", 1]})
+    for option in OPTIONS:
+        if option not in ("--raw", "--fresh", "--any-status", "--force", "--help", "-h"):
+            with pytest.raises(UsageError, match="is a list"):
+                parse(f"u {option} {{urls}}", {"urls": ["a"]})
+
+
+@pytest.mark.parametrize("url", ["{U}/article", "$U/article", "http://{host}/", "https://$host:80/a", "{a[0]}", "{}"])
+def test_a_variable_that_is_not_the_whole_argument_is_told(url: str) -> None:
+    with pytest.raises(UsageError, match=f"{re.escape(repr(url))}.*whole argument"):
+        check_whole(url)
+
+
+@pytest.mark.parametrize("url", ["https://e.org/{x}", "e.org/?$filter=a", "https://e.org?a={b}", "https://e.org/$x"])
+def test_braces_and_dollars_behind_the_host_are_the_urls_own(url: str) -> None:
+    check_whole(url)
+
+
+def test_the_options_are_those_of_the_parser() -> None:
+    assert set(OPTIONS) == {option for action in _parser("%webfetch")._actions for option in action.option_strings}
 
 
 def test_everything_at_once() -> None:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from jupyter_webresearch.config import Settings
 from jupyter_webresearch.errors import Failed, Refused
 from jupyter_webresearch.kernel import magics
-from jupyter_webresearch.kernel.command_line import HELP
+from jupyter_webresearch.kernel.command_line import HELP, OPTIONS
 from jupyter_webresearch.kernel.input_lines import MagicLine
 from jupyter_webresearch.kernel.local_client import LocalClient
 from jupyter_webresearch.page import Page
@@ -72,6 +73,10 @@ ARGUMENTS = {
     "%webfetch https://e.org/a#b?": "https://e.org/a#b?",
     "%webfetch\thttps://e.org/a?": "https://e.org/a?",
     "%webfetch https://e.org/ \\\n  -H 'A: b' \\\n  --raw;": "https://e.org/    -H 'A: b'    --raw",
+    "%webfetch https://e.org/a --offset 40000         # read on: free, same bytes": "https://e.org/a --offset 40000",
+    "page = %webfetch e.org              # a bare host?": "e.org",
+    "%webfetch https://e.org/a#b; # c;": "https://e.org/a#b",
+    "%webfetch u -d '# none'": "u -d '# none'",
     "%webfetch": "",
     "%webfetch https://e.org/{open('/etc/hostname').read()}": "https://e.org/{open('/etc/hostname').read()}",
 }
@@ -179,6 +184,36 @@ def test_the_options_of_a_batch_apply_to_all(loaded: InteractiveShell, site: Sit
     assert [request.header("X-All") for request in site.seen] == ["yes", "yes"]
 
 
+def test_a_list_is_read_as_a_batch(loaded: InteractiveShell) -> None:
+    loaded.user_ns["urls"] = [f"{URL}/article?title=One", "http://10.0.0.1/"]
+    outcomes = run(loaded, "%webfetch {urls} --fresh")
+    assert [type(o) for o in outcomes] == [Page, Refused]
+    assert [o.title for o in run(loaded, f"%%webfetch $urls # and\n{URL}/article?title=Two  # this").pages] == [
+        "One",
+        "Two",
+    ]
+
+
+def test_into_puts_the_result_in_a_variable(loaded: InteractiveShell) -> None:
+    outcomes = run(loaded, f"%%webfetch --into found\n{URL}/article")
+    assert loaded.user_ns["found"] is outcomes
+    assert loaded.user_ns["_"] is outcomes
+    run(loaded, f"%webfetch {URL}/article --into page;")
+    assert loaded.user_ns["page"].title == "An article"
+
+
+def completions(shell: InteractiveShell, line: str) -> set[str]:
+    with provisionalcompleter():
+        return {completion.text for completion in shell.Completer.completions(line, len(line))}
+
+
+def test_a_tab_completes_the_options(loaded: InteractiveShell) -> None:
+    assert completions(loaded, "%webfetch https://e.org/ --") >= {o for o in OPTIONS if o.startswith("--")}
+    assert "--raw" in completions(loaded, "%%webfetch --ra")
+    magics.unload(loaded)
+    assert "--raw" not in completions(loaded, "%webfetch --ra")
+
+
 def test_save(loaded: InteractiveShell, tmp_path: Path) -> None:
     page = run(loaded, f"%webfetch {URL}/json --save data.json")
     assert page.saved.path == "data.json"
@@ -201,6 +236,8 @@ def test_save(loaded: InteractiveShell, tmp_path: Path) -> None:
     [
         ("%webfetch", "UsageError: %webfetch takes a URL; %webfetch --help says what else"),
         ("%webfetch a b", "UsageError: %webfetch takes one URL, not 2; many go into a %%webfetch cell, one a line"),
+        ("page = %webfetch {U}/article", "UsageError: the URL received is '{U}/article': a variable is looked up only"),
+        ("e = []\n%webfetch {e}", "UsageError: the list holds no URL"),
         ("%webfetch a --nope", "UsageError: %webfetch: unrecognized arguments: --nope; %webfetch --help says more"),
         ("%%webfetch --nope\na", "UsageError: %%webfetch: unrecognized arguments: --nope; %%webfetch --help says more"),
         ("%%webfetch\n# none\n", "UsageError: %%webfetch takes one URL a line"),

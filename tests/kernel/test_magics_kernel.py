@@ -78,6 +78,7 @@ async def test_an_interrupt_ends_the_magic_and_not_the_kernel(alone: Path, site:
         while reply["parent_header"]["msg_id"] != running:
             reply = await client.get_shell_msg(timeout=30)
         assert reply["content"]["ename"] == "KeyboardInterrupt"
+        assert reply["content"]["traceback"] == ["Interrupted: the reading was interrupted [cancelled]"]
         # The same process goes on reading.
         again = await client.execute_interactive(f"page = %webfetch {site.url('/article')}", timeout=60)
         assert again["content"]["status"] == "ok"
