@@ -106,11 +106,14 @@ class Guard:
             URL itself.
         """
         checked = parse_url(url)
+        if checked.address is not None:
+            # Before the port: who writes an address that is not public should read that this is why.
+            self._check_host(checked.host)
+            self._judge(checked, (checked.address,))
         if checked.port not in self._ports:
             raise self._port_refused(checked.port)
-        self._check_host(checked.host)
-        if checked.address is not None:
-            self._judge(checked, (checked.address,))
+        if checked.address is None:
+            self._check_host(checked.host)
         return checked
 
     def check_addresses(self, url: CheckedURL, answers: Sequence[str]) -> tuple[IPAddress, ...]:

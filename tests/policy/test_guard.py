@@ -243,6 +243,21 @@ def test_other_ports(port: int) -> None:
     assert (error.code, error.setting) == ("blocked_port", "" if port in BAD_PORTS else "WebPolicy.allowed_ports")
 
 
+@pytest.mark.parametrize("port", [22, 81, 8888, 65535])
+@pytest.mark.parametrize("row", RANGES, ids=lambda row: row["cidr"])
+def test_an_address_is_refused_for_itself_whatever_its_port(row: dict[str, str], port: int) -> None:
+    for text in first_second_last(row):
+        error = refusal(guard(), f"{literal(text)[:-1]}:{port}/")
+        assert (error.code, "port" in error.message) == ("blocked_address", False)
+
+
+@pytest.mark.parametrize(
+    "host", [PUBLIC, "[2606:2800:220:1:248:1893:25c8:1946]", "example.com", "localhost", "a.local"]
+)
+def test_the_port_of_any_other_host_is_refused_for_itself(host: str) -> None:
+    assert refusal(guard(), f"http://{host}:8888/").code == "blocked_port"
+
+
 def test_a_setting_adds_ports_but_no_bad_one() -> None:
     assert allowed(guard(allowed_ports=[8000]), "http://example.com:8000/")
     assert not allowed(guard(allowed_ports=[8000]), "http://example.com/")
