@@ -33,6 +33,7 @@ _DEPTH_OF_OUR_OWN = 20  # nesting that the parser may add to what the source say
 _MAX_ARTICLE_ELEMENTS = 40_000
 _MAX_ARTICLE_AREA = 20_000
 _WORD = re.compile(r"\w+")
+_PLAIN = ("limits: plain text, since the page's markup would lose some of it",)
 
 
 def extract_document(
@@ -76,13 +77,24 @@ def extract_document(
     if stage == "text":
         extraction = _text_page(source)
     else:
-        source, notes = bound_source(source, limits)
-        page = tree.parse(source)
-        extraction = _text_page(source) if page is None else _tree_page(page, url, stage, limits)
+        bounded = bound_source(source, limits)
+        notes = bounded.notes
+        page = tree.parse(bounded.source)
+        if page is None:
+            extraction = _text_page(bounded.source)
+        elif _lost(tree.ink_of(page.root), bounded.ink):
+            extraction, notes = _text_page(source), _PLAIN
+        else:
+            extraction = _tree_page(page, url, stage, limits, flattened=any("nesting" in note for note in notes))
     return replace(extraction, charset=encoding, hidden=extraction.hidden + controls, limits=notes + extraction.limits)
 
 
-def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits) -> Extraction:
+def _lost(found: int, wanted: int) -> bool:
+    """Return whether more is missing than two ways of counting differ by."""
+    return found < wanted - max(20, wanted // 50)
+
+
+def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits, *, flattened: bool) -> Extraction:
     notes = []
     depth = tree.flatten(page, bounds.max_depth + _DEPTH_OF_OUR_OWN)
     if depth:
@@ -94,7 +106,8 @@ def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits) -> E
     leaves = collect(page)
     total = sum(len(leaf.words) for leaf in leaves.all)
     article, text = False, ""
-    if stage == "article":
+    # What lay too deep stands in no structure by which an article could be told from the rest.
+    if stage == "article" and not (flattened or depth):
         if elements > _MAX_ARTICLE_ELEMENTS or spanned_area(page.body) > _MAX_ARTICLE_AREA:
             notes.append("limits: too large to look for the article in it")
         else:

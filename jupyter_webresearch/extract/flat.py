@@ -7,12 +7,14 @@ import re
 
 __all__ = ["paragraphs_of"]
 
-# Content that no reader sees. An end tag that never comes means: up to the end (HTML Standard, script data state).
-_UNSEEN = re.compile(r"<(script|style|template|noscript|title|svg|iframe|object|head)(?=[\s/>])|<!--", re.IGNORECASE)
+# Content that no reader sees. An end tag that never comes means: up to the end (HTML Standard, script data state),
+# except of an element that would hold markup.
+_UNSEEN = re.compile(r"<(script|style|template|noscript|title|svg|iframe|object)(?=[\s/>])|<!--", re.IGNORECASE)
 _ENDS = {
     name: re.compile(f"</{name}(?=[\\s/>])[^<>]*>?", re.IGNORECASE)
-    for name in ("script", "style", "template", "noscript", "title", "svg", "iframe", "object", "head")
+    for name in ("script", "style", "template", "noscript", "title", "svg", "iframe", "object")
 }
+_MARKUP = frozenset({"template", "noscript", "svg", "object"})
 _BREAK = re.compile(
     r"</?(?:p|div|br|li|ul|ol|dl|dt|dd|tr|table|h[1-6]|pre|blockquote|section|article|header|footer|main|nav|aside|form|"
     r"figure|figcaption|hr|option|address|details|summary)(?=[\s/>])[^<>]*>",
@@ -39,6 +41,7 @@ def paragraphs_of(source: str) -> list[str]:
 
 def _seen(source: str) -> str:
     pieces = []
+    unclosed: set[str] = set()
     position = 0
     while True:
         match = _UNSEEN.search(source, position)
@@ -46,12 +49,19 @@ def _seen(source: str) -> str:
             pieces.append(source[position:])
             return "".join(pieces)
         pieces.append(source[position : match.start()])
-        if match.group(1):
-            end_match = _ENDS[match.group(1).lower()].search(source, match.end())
+        name = (match.group(1) or "").lower()
+        if name in unclosed:
+            end = -1
+        elif name:
+            end_match = _ENDS[name].search(source, match.end())
             end = end_match.end() if end_match else -1
         else:
             end = source.find("-->", match.end())
             end = end + 3 if end >= 0 else -1
-        if end < 0:
+        if end < 0 and name not in _MARKUP:
             return "".join(pieces)
+        if end < 0:
+            unclosed.add(name)
+            pieces.append(match.group())
+            end = match.end()
         position = end

@@ -10,8 +10,20 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["CELL_SPANS", "VOID", "Limits", "bound_source", "limit_note"]
+from jupyter_webresearch.extract.implied_ends import (
+    CLOSED_BY_PARSER,
+    CLOSED_BY_US,
+    LIST_ITEMS,
+    PASSED_IN_LISTS,
+    PHRASING,
+    TABLE_LIMITS,
+    TABLE_PARTS,
+    TABLE_SCOPE,
+)
+
+__all__ = ["CELL_SPANS", "RAW_TEXT", "VOID", "Bounded", "Limits", "bound_source", "ink", "limit_note"]
 
 CELL_SPANS = (1000, 65534)
 """Largest colspan and rowspan (HTML Standard, "forming a table")."""
@@ -35,11 +47,6 @@ _STRENGTH = ("div", "td", "th", "tr", "tbody", "thead", "tfoot", "table", "head"
 
 _STRONGER = {name: _STRENGTH[i + 1 :] for i, name in enumerate(_STRENGTH)}
 
-# Elements that end when the same one begins, so that a list of unclosed ones does not count as nesting.
-_SELF_CLOSING = frozenset({
-    "p", "li", "dt", "dd", "tr", "td", "th", "option", "optgroup", "thead", "tbody", "tfoot", "a", "rp", "rt",
-})  # fmt: skip
-
 # After "=" a quote opens a value; elsewhere it is an ordinary character. The branches exclude each other, so a failing
 # match costs one pass over the rest; _scan allows few of those.
 _TAG = re.compile(
@@ -49,8 +56,11 @@ _TAG = re.compile(
 _LOOSE_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)([^>]*)>")
 _RAW_ENDS = {name: re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE) for name in RAW_TEXT}
 _ATTRIBUTE = re.compile(r"[^\s/>=]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+))?")
+_REFERENCE = re.compile(r"&#?\w{1,32};?")
 _START = re.compile(r"<[a-zA-Z]")
 _MAX_UNTERMINATED = 8
+_ONCE = frozenset({"html", "head", "body"})
+_LOOK_BACK = 16  # open elements among which the one that ends is looked for
 
 
 @dataclass(frozen=True)
@@ -80,7 +90,24 @@ def limit_note(what: str, kept: int, total: int) -> str:
     return f"limits: {what} {kept:,} of {total:,}"
 
 
-def bound_source(source: str, limits: Limits) -> tuple[str, tuple[str, ...]]:
+def ink(text: str) -> int:
+    """Return the number of characters that are not white space."""
+    return len(text) if not text else sum(map(len, text.split()))
+
+
+class Bounded(NamedTuple):
+    """A bounded source (the same object when nothing was cut), a note for each limit met, and the characters of text.
+
+    ``ink`` counts what lies between the tags, white space and character references left out, so that a tree which holds
+    less of it has lost text.
+    """
+
+    source: str
+    notes: tuple[str, ...]
+    ink: int
+
+
+def bound_source(source: str, limits: Limits) -> Bounded:
     """Cut an HTML source down to its limits.
 
     Parameters
@@ -92,8 +119,8 @@ def bound_source(source: str, limits: Limits) -> tuple[str, tuple[str, ...]]:
 
     Returns
     -------
-    tuple[str, tuple[str, ...]]
-        The bounded source (the same object when nothing was cut) and a note for each limit that was met.
+    Bounded
+        What is left, and what was seen on the way.
     """
     return _Scan(source, limits).run()
 
@@ -112,16 +139,21 @@ class _Scan:
         self.all_elements = 0
         self.deepest = 0
         self.most_attributes = 0
+        self.texts: list[str] = []
 
-    def run(self) -> tuple[str, tuple[str, ...]]:
+    def run(self) -> Bounded:
         source = self.source
         last = source.rfind(">")
         tokens = unterminated = position = 0
         while 0 <= (start := source.find("<", position)) < last:
             tokens += 1
+            if start > position:
+                self.texts.append(source[position:start])
             match = _TAG.match(source, start) if unterminated < _MAX_UNTERMINATED else _LOOSE_TAG.match(source, start)
             if match is None:
                 position, failed = self._other(start)
+                if position == start + 1:
+                    self.texts.append("<")
                 unterminated += failed
                 continue
             position = match.end()
@@ -129,12 +161,16 @@ class _Scan:
             if self.elements + (not closing) > self.limits.max_elements or tokens > 4 * self.limits.max_elements:
                 self.all_elements = self.elements + len(_START.findall(source, start))
                 self._drop(start, len(source))
+                position = len(source)
                 break
             name = name.lower()
             if closing:
-                kept = self._end(name)
+                # What follows the end of the body belongs to it all the same; the parser would stop there.
+                kept = name not in ("body", "html") and self._end(name, start)
             else:
                 self.elements += 1
+                if self.stack:
+                    self._imply_ends(name, start)
                 kept = self._start(name, rest)
                 if name in RAW_TEXT:
                     position = self._end_of_raw(name, position)
@@ -145,7 +181,46 @@ class _Scan:
             elif len(rest) > 2 * self.limits.max_attributes:
                 self._bound_attributes(match)
         self.pieces.append(source[self.copied :])
-        return "".join(self.pieces) if self.copied else source, self._notes()
+        if last < position or "<" not in source[position:]:
+            self.texts.append(source[position:])
+        text = "".join(self.texts)
+        seen = ink(text) - sum(map(len, _REFERENCE.findall(text)) if "&" in text else ())
+        return Bounded("".join(self.pieces) if self.copied else source, self._notes(), seen)
+
+    def _imply_ends(self, name: str, start: int) -> None:
+        """End what a start tag ends without an end tag: as the parser does, or by one that is written for it."""
+        stack, places = self.stack, self.places
+        closed = CLOSED_BY_PARSER.get(name)
+        if closed:
+            while stack and stack[-1] in closed:
+                places[stack.pop()].pop()
+        ends = CLOSED_BY_US.get(name)
+        if not ends:
+            return
+        found = len(stack)
+        if name in TABLE_PARTS:
+            outer = max(places[limit][-1] if places[limit] else -1 for limit in TABLE_LIMITS)
+            found = min((places[end][-1] for end in ends if places[end] and places[end][-1] > outer), default=found)
+        else:
+            passed = PASSED_IN_LISTS if name in LIST_ITEMS else PHRASING
+            for place in range(len(stack) - 1, max(-1, len(stack) - 1 - _LOOK_BACK), -1):
+                if stack[place] in ends:
+                    found = place
+                elif stack[place] not in passed or stack[place] == "a":
+                    break
+        self._close(found, start)
+
+    def _close(self, place: int, start: int) -> None:
+        """End the open elements from ``place`` on by end tags written before ``start``."""
+        stack, places = self.stack, self.places
+        tags = []
+        while len(stack) > place:
+            open_name = stack.pop()
+            places[open_name].pop()
+            if len(stack) < self.limits.max_depth:
+                tags.append(f"</{open_name}>")
+        if tags:
+            self._drop(start, start, "".join(tags))
 
     def _start(self, name: str, rest: str) -> bool:
         """Note a start tag; return whether it is within the nesting that is read."""
@@ -153,8 +228,8 @@ class _Scan:
         within = len(stack) < self.limits.max_depth
         if name in VOID or name in RAW_TEXT or (rest.endswith("/") and (self.places["svg"] or self.places["math"])):
             return within or name == "br"
-        if name in _SELF_CLOSING and stack and stack[-1] == name:
-            self.places[stack.pop()].pop()
+        if name in _ONCE and self.places[name]:
+            return False
         self.places[name].append(len(stack))
         stack.append(name)
         if len(stack) <= self.limits.max_depth:
@@ -162,7 +237,7 @@ class _Scan:
         self.deepest = max(self.deepest, len(stack))
         return False
 
-    def _end(self, name: str) -> bool:
+    def _end(self, name: str, start: int) -> bool:
         """Note an end tag; return whether what it ends was read."""
         stack, places = self.stack, self.places
         if stack and stack[-1] == name:
@@ -172,6 +247,14 @@ class _Scan:
             if not any(places[other] and places[other][-1] > place for other in _STRONGER.get(name, _STRENGTH)):
                 while len(stack) > place:
                     places[stack.pop()].pop()
+            elif (
+                name not in PHRASING
+                and name != "head"
+                and not any(places[part] and places[part][-1] > place for part in TABLE_SCOPE)
+            ):
+                # Only the parser stops at a block in between (HTML Standard, 13.2.6.4.7, "an end tag whose tag name").
+                self._close(place + 1, start)
+                places[stack.pop()].pop()
         return len(stack) < self.limits.max_depth
 
     def _notes(self) -> tuple[str, ...]:

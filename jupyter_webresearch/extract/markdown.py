@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from itertools import pairwise
 
 from lxml import etree
@@ -12,7 +12,7 @@ from jupyter_webresearch.extract import inline
 from jupyter_webresearch.extract.escape import escape_block_start, escape_text, fence_for
 from jupyter_webresearch.extract.images import description, is_figure
 from jupyter_webresearch.extract.sanitise import clean, words_key
-from jupyter_webresearch.extract.tables import CellBudget, grid_of, is_data_table
+from jupyter_webresearch.extract.tables import CELLS, ROW_GROUPS, CellBudget, grid_of, is_data_table, rows_of
 from jupyter_webresearch.extract.tex import cell_tex
 from jupyter_webresearch.extract.tree import BLOCK, HEADINGS, PageTree, element_text, tag_of
 from jupyter_webresearch.extract.urls import LinkResolver
@@ -214,13 +214,7 @@ class Renderer:
         items: list[str] = []
         start = (element.get("start") or "").strip()[:9]
         number = int(start) if start.isascii() and start.isdigit() else 1
-        for child in element:
-            if child not in self.live:
-                continue
-            tag = tag_of(child)
-            blocks = self._block(child, tag)
-            if not blocks:
-                continue
+        for blocks, tag in self._entries(element):
             if tag in ("ul", "ol") and items:
                 items[-1] += "\n" + _indented("\n".join(blocks), 3 if ordered else 2)
                 continue
@@ -233,6 +227,26 @@ class Renderer:
             items.append(marker + _indented(text, len(marker)).lstrip(" "))
         self._indent -= 1
         return ["\n".join(items)] if items else []
+
+    def _entries(self, element: etree._Element) -> Iterator[tuple[list[str], str]]:
+        """Yield what each child of a list holds, with its tag; text that stands between items is one too."""
+        for text, child in _parts(element):
+            blocks: list[str] = []
+            run: list[str] = []
+            self._text(text, run)
+            self._flush(run, blocks)
+            if blocks:
+                yield blocks, ""
+            if child is not None and child in self.live:
+                tag = tag_of(child)
+                if tag in BLOCK or child in self._mixed:
+                    blocks = self._block(child, tag)
+                else:
+                    self._inline_element(child, tag, run)
+                    blocks = []
+                    self._flush(run, blocks)
+                if blocks:
+                    yield blocks, tag
 
     def _quote(self, element: etree._Element) -> list[str]:
         if self._indent >= _MAX_INDENT:
@@ -255,7 +269,27 @@ class Renderer:
 
     # Tables
 
+    def _strays(self, table: etree._Element) -> list[str]:
+        """Return what stands in a table outside its cells, which readers see before it (HTML Standard, 13.2.6.1)."""
+        blocks: list[str] = []
+        run: list[str] = []
+        caption = table.find("caption")
+        for parent in (table, *(part for part in table if part.tag in ROW_GROUPS), *rows_of(table)):
+            known = CELLS if parent.tag == "tr" else ("tr",) if parent is not table else ("tr", *ROW_GROUPS)
+            for text, child in _parts(parent):
+                self._text(text, run)
+                if child is None or child not in self.live or child.tag in known or child is caption:
+                    continue
+                if child.tag in BLOCK or child in self._mixed:
+                    self._flush(run, blocks)
+                    blocks.extend(self._block(child, tag_of(child)))
+                else:
+                    self._inline_element(child, tag_of(child), run)
+            self._flush(run, blocks)
+        return blocks
+
     def _table(self, table: etree._Element) -> list[str]:
+        strays = self._strays(table)
         grid = grid_of(table, self.budget)
         self._in_table = True
         texts: dict[etree._Element, str] = {}
@@ -277,14 +311,14 @@ class Renderer:
                 rows.append(row)
         self._in_table = False
         if not rows:
-            return []
+            return strays
         caption_element = table.find("caption")
         caption = self._line(caption_element) if caption_element is not None else ""
         lines = ["| " + " | ".join(row) + " |" for row in rows]
         lines.insert(1, "|" + " --- |" * len(rows[0]))
         plain = [tuple(map(plain_inline, row)) for row in rows]
         self.tables.append(Table(plain[0], tuple(plain[1:]), plain_inline(caption)))
-        return [escape_block_start(caption), "\n".join(lines)] if caption else ["\n".join(lines)]
+        return [*strays, *([escape_block_start(caption)] if caption else []), "\n".join(lines)]
 
     # Inline
 
@@ -363,6 +397,15 @@ class Renderer:
         self._images.add(url)
         text = "image: " + escape_text(alt) if alt else "image"
         run.append(text if self._in_link or self._link else f"[{text}]({url})")
+
+
+def _parts(element: etree._Element) -> Iterator[tuple[str | None, etree._Element | None]]:
+    """Yield each text directly inside an element with the child that follows it."""
+    text = element.text
+    for child in element:
+        yield text, child
+        text = child.tail
+    yield text, None
 
 
 def _indented(text: str, width: int) -> str:

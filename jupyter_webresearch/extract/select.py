@@ -23,6 +23,8 @@ _MAX_SIBLINGS = 800
 _CROWDED = finder(f"//*[*[{_MAX_SIBLINGS + 1}]]")
 _COVERED = 0.5  # share of a leaf's words that must have been chosen
 _CHROME_AT_MOST = 0.3  # share of the page's words that must remain without navigation and footer
+_SCRAP_WORDS = 40
+_SCRAP_SHARE = 0.1  # of the page's words
 _FOUND = 0.5  # share of the chosen text that must have been found in the page
 
 
@@ -47,7 +49,13 @@ def select(page: PageTree, leaves: Leaves, url: str) -> tuple[bool, str]:
         return False, text
     _extend(leaves, cut)
     repair(page, leaves)
-    return True, text
+    return not _is_scrap(leaves), text
+
+
+def _is_scrap(leaves: Leaves) -> bool:
+    """Return whether what was chosen is too little to be what a page of that length is about."""
+    chosen = sum(len(leaf.words) for leaf in leaves.all if leaf.keep)
+    return chosen < _SCRAP_WORDS and chosen < _SCRAP_SHARE * sum(len(leaf.words) for leaf in leaves.all)
 
 
 def _shortened(page: PageTree) -> tuple[etree._Element, dict[etree._Element, list[etree._Element]]]:

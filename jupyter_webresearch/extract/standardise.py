@@ -7,7 +7,7 @@ import re
 from lxml import etree
 
 from jupyter_webresearch.extract import code, footnotes, images, maths
-from jupyter_webresearch.extract.tree import HEADINGS, PageTree, element_text, finder, remove, text_length
+from jupyter_webresearch.extract.tree import HEADINGS, PageTree, element_text, finder, remove, tester, text_length
 
 __all__ = ["standardise"]
 
@@ -21,7 +21,9 @@ _HIDDEN_STYLE = re.compile(
 _HIDDEN = finder("//*[@hidden]|//*[@style]|//dialog|//template")
 _NEVER_SEEN = finder("//style|//script[not(@type='application/ld+json')]")
 _NOSCRIPT = finder("//noscript")
-_CONTAINERS = finder("//button|//svg|//canvas|//object|//audio|//video|//map")
+_CONTAINERS = finder("//button|//svg|//canvas|//object|//audio|//video|//map|//select|//datalist")
+_HOLDS_BLOCKS = tester(".//p|.//div|.//table|.//ul|.//ol|.//li|.//h1|.//h2|.//h3|.//pre|.//blockquote")
+_LOOSE_OPTIONS = finder("//option[not(ancestor::select or ancestor::datalist)]|//optgroup[not(ancestor::select)]")
 _LONGEST_LABEL = 300  # characters that a button or a fallback text may have; more is a page inside an unclosed tag
 _COMMENTS = finder("//comment()")
 _PERMALINK_CLASS = re.compile("anchor|headerlink|permalink")
@@ -102,10 +104,13 @@ def _settle_noscript(page: PageTree) -> None:
 def _open_containers(page: PageTree) -> None:
     """Drop buttons, drawings and players; one that was never closed holds the page and becomes a plain block."""
     for element in _CONTAINERS(page.body):
-        if text_length(element) > _LONGEST_LABEL and element.find(".//p") is not None:
+        long = text_length(element) > _LONGEST_LABEL
+        if long and (element.tag == "button" or _HOLDS_BLOCKS(element)):
             element.tag = "div"
         elif element.tag in ("button", "svg"):
             remove(element)
+    for element in _LOOSE_OPTIONS(page.body):
+        element.tag = "div"
 
 
 def _is_hidden(element: etree._Element) -> bool:

@@ -7,7 +7,10 @@ from lxml import etree
 from jupyter_webresearch.extract.limits import CELL_SPANS
 from jupyter_webresearch.extract.tree import element_text, finder
 
-__all__ = ["CellBudget", "Grid", "grid_of", "is_data_table", "rows_of", "spanned_area"]
+__all__ = ["CELLS", "ROW_GROUPS", "CellBudget", "Grid", "grid_of", "is_data_table", "rows_of", "spanned_area"]
+
+ROW_GROUPS = ("tbody", "thead", "tfoot")
+CELLS = ("td", "th")
 
 _SPANNED = finder("//td[@colspan or @rowspan]|//th[@colspan or @rowspan]")
 
@@ -30,7 +33,7 @@ def rows_of(table: etree._Element) -> list[etree._Element]:
     for child in table:
         if child.tag == "tr":
             rows.append(child)
-        elif child.tag in ("tbody", "thead", "tfoot"):
+        elif child.tag in ROW_GROUPS:
             rows.extend(row for row in child if row.tag == "tr")
     return rows
 
@@ -40,7 +43,7 @@ def is_data_table(table: etree._Element) -> bool:
     if table.get("role") in ("presentation", "none") or table.find(".//table") is not None:
         return False
     rows = rows_of(table)
-    columns = max((sum(cell.tag in ("td", "th") for cell in row) for row in rows), default=0)
+    columns = max((sum(cell.tag in CELLS for cell in row) for row in rows), default=0)
     if table.find(".//th") is not None or table.find("caption") is not None:
         return len(rows) * columns >= 2
     if len(rows) < 2 or columns < 2:
@@ -61,7 +64,7 @@ def grid_of(table: etree._Element, budget: CellBudget) -> Grid:
         line: list[etree._Element | None] = []
         column = 0
         following: dict[int, tuple[etree._Element, int]] = {}
-        cells = [cell for cell in row if cell.tag in ("td", "th")]
+        cells = [cell for cell in row if cell.tag in CELLS]
         for cell in [*cells, None]:
             while column in carried:
                 above, left = carried.pop(column)

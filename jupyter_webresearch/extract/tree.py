@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from lxml import etree, html
 
+from jupyter_webresearch.extract.limits import RAW_TEXT, ink
+
 __all__ = [
     "BLOCK",
     "HEADINGS",
@@ -17,6 +19,7 @@ __all__ = [
     "element_text",
     "finder",
     "flatten",
+    "ink_of",
     "parse",
     "remove",
     "tag_of",
@@ -103,6 +106,7 @@ def element_text(element: etree._Element) -> str:
 
 
 _COUNT = etree.XPath("count(//*)")
+_TEXT = etree.XPath("string()", smart_strings=False)
 _LENGTH = etree.XPath("string-length()")
 
 
@@ -116,6 +120,15 @@ def text_length(element: etree._Element) -> int:
     """Return the number of characters of the text inside an element."""
     length = _LENGTH(element)
     return int(length) if isinstance(length, float) else 0
+
+
+def ink_of(root: etree._Element) -> int:
+    """Return the characters of a tree's text, without white space, scripts and the like."""
+    text = _TEXT(root)
+    total = ink(text) if isinstance(text, str) else 0
+    for element in root.iter(*RAW_TEXT):
+        total -= ink(element_text(element))
+    return total
 
 
 def flatten(page: PageTree, depth: int) -> int:

@@ -25,7 +25,7 @@ def extract(source, stage="page", **limits):
 @pytest.mark.parametrize(("count", "note"), [(1999, ()), (2000, ()), (2001, ("limits: elements 2,000 of 2,001",))])
 def test_elements(count, note):
     source = "".join(f"<p>word{i}" for i in range(count))
-    bounded, notes = bound_source(source, Limits(max_elements=2000))
+    bounded, notes, _ = bound_source(source, Limits(max_elements=2000))
     assert notes == note
     assert bounded.count("<p>") == min(count, 2000)
     extraction = extract(source, max_elements=2000)
@@ -39,7 +39,7 @@ def test_the_number_of_elements_is_told_however_many():
 
 
 def test_end_tags_that_end_nothing_are_bounded_too():
-    source, notes = bound_source("<p>before</p>" + "</p>" * 9000, Limits(max_elements=1000))
+    source, notes, _ = bound_source("<p>before</p>" + "</p>" * 9000, Limits(max_elements=1000))
     assert source.count("</p>") <= 4000
     assert notes
 
@@ -48,7 +48,7 @@ def test_end_tags_that_end_nothing_are_bounded_too():
 @pytest.mark.parametrize("form", ["a{}", "a{}=1", "a{}='>'", 'a{} = "x y"', "a{}=&gt;"])
 def test_attributes(count, cut, form):
     tag = "<div " + " ".join(form.format(i) for i in range(count)) + ">"
-    bounded, notes = bound_source(f"{tag}kept</div>", Limits())
+    bounded, notes, _ = bound_source(f"{tag}kept</div>", Limits())
     assert notes == ((f"limits: attributes of one element 500 of {count:,}",) if cut else ())
     body = parse(bounded).body
     assert len(body[0].attrib) == min(count, 500)
