@@ -21,6 +21,13 @@ def mark_covered(leaves: Sequence[Leaf], text: str) -> int:
     runs of five words. Both go forward through the page, so that a sentence which a teaser repeats is found in the
     article.
 
+    Parameters
+    ----------
+    leaves
+        All of the page, in its order.
+    text
+        What was chosen, one block a line.
+
     Returns
     -------
     int

@@ -14,7 +14,15 @@ GIB = 1024**3
 
 
 def worker_count(cores: int, memory: int) -> int:
-    """Return as many workers as cores, but no more than memory / 1 GiB, and at least one."""
+    """Return as many workers as cores, but no more than memory / 1 GiB, and at least one.
+
+    Parameters
+    ----------
+    cores
+        At least 1.
+    memory
+        Bytes that workers may use.
+    """
     return max(1, min(cores, memory // GIB))
 
 

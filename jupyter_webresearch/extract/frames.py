@@ -157,6 +157,13 @@ def _batches(rows: Any) -> Iterator[list[tuple[str, ...]]]:
 def read_extraction(lines: Iterator[dict[str, Any]], body: bytes | bytearray) -> Extraction:
     """Rebuild the extraction from the lines that :func:`answer_lines` yielded and the Markdown.
 
+    Parameters
+    ----------
+    lines
+        The header, line by line.
+    body
+        The Markdown in UTF-8.
+
     Raises
     ------
     FrameError

@@ -86,7 +86,15 @@ class Limits:
 
 
 def limit_note(what: str, kept: int, total: int) -> str:
-    """Return the line a Page shows when something was cut, e.g. ``limits: elements 200,000 of 1,000,000``."""
+    """Return the line a Page shows when something was cut, e.g. ``limits: elements 200,000 of 1,000,000``.
+
+    Parameters
+    ----------
+    what
+        In the plural.
+    kept, total
+        How many are there now, and were.
+    """
     return f"limits: {what} {kept:,} of {total:,}"
 
 

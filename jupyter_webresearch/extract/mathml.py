@@ -27,7 +27,15 @@ _MAX_DEPTH = 60
 
 
 def tex_of_mathml(element: etree._Element, depth: int = 0) -> str:
-    """Return TeX for a MathML element; parts nested beyond 60 are given as text."""
+    """Return TeX for a MathML element; parts nested beyond 60 are given as text.
+
+    Parameters
+    ----------
+    element
+        With or without a namespace.
+    depth
+        How deep in the formula it lies.
+    """
     name = tag_of(element).rpartition("}")[2].rpartition(":")[2]
     text = element_text(element)
     if depth > _MAX_DEPTH:

@@ -68,7 +68,19 @@ class Metadata:
 
 
 def read_metadata(page: PageTree, resolve: LinkResolver, url: str, elements: int) -> Metadata:
-    """Read the metadata of a page; ``elements`` is the size of its tree."""
+    """Read the metadata of a page; ``elements`` is the size of its tree.
+
+    Parameters
+    ----------
+    page
+        The tree.
+    resolve
+        Makes links absolute.
+    url
+        The page's own.
+    elements
+        Size of the tree; beyond 30,000 the visible text is not searched for a date.
+    """
     meta = _meta(page.root)
     article = article_of(page.root)
     document_title = _first_text(page.root, "title")

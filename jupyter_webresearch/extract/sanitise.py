@@ -57,7 +57,15 @@ def clean_source(text: str) -> tuple[str, int]:
 
 
 def one_line(text: str, limit: int = 500) -> str:
-    """Return a value for a header line: clean, on one line, at most ``limit`` characters."""
+    """Return a value for a header line: clean, on one line, at most ``limit`` characters.
+
+    Parameters
+    ----------
+    text
+        As the page has it.
+    limit
+        Characters, at least 1.
+    """
     value = _SPACES.sub(" ", clean(text[: 4 * limit])[0]).strip()
     return value if len(value) <= limit else value[: limit - 1].rstrip() + "…"
 

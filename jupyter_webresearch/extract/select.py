@@ -31,6 +31,15 @@ _FOUND = 0.5  # share of the chosen text that must have been found in the page
 def select(page: PageTree, leaves: Leaves, url: str) -> tuple[bool, str]:
     """Mark the leaves of the article with ``keep``.
 
+    Parameters
+    ----------
+    page
+        The tree.
+    leaves
+        Of that tree.
+    url
+        The page's own.
+
     Returns
     -------
     tuple[bool, str]

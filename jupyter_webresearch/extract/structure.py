@@ -30,7 +30,15 @@ _CARDS_CHOSEN = 0.3
 
 
 def repair(page: PageTree, leaves: Leaves) -> None:
-    """Mark further leaves with ``keep``; only inside the element that holds most of the chosen text."""
+    """Mark further leaves with ``keep``; only inside the element that holds most of the chosen text.
+
+    Parameters
+    ----------
+    page
+        The tree.
+    leaves
+        Of that tree, the chosen ones marked.
+    """
     _Repair(page, leaves).run()
 
 

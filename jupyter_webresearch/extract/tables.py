@@ -56,6 +56,13 @@ def grid_of(table: etree._Element, budget: CellBudget) -> Grid:
     """Lay the cells of a table out as a rectangle (HTML Standard, "forming a table").
 
     Cells that the page's budget has no room for are left out and counted in ``budget.wanted``.
+
+    Parameters
+    ----------
+    table
+        A ``table`` element.
+    budget
+        Of the whole page; what is laid out is taken from it.
     """
     grid: Grid = []
     carried: dict[int, tuple[etree._Element, int]] = {}

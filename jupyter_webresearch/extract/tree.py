@@ -134,6 +134,13 @@ def ink_of(root: etree._Element) -> int:
 def flatten(page: PageTree, depth: int) -> int:
     """Make flat text of what is nested deeper than ``depth``, since the parser's own count can exceed ours.
 
+    Parameters
+    ----------
+    page
+        Changed in place.
+    depth
+        Levels of elements, the root being the first.
+
     Returns
     -------
     int

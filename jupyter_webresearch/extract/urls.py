@@ -21,7 +21,15 @@ _MAX_URL = 4096
 
 
 def base_of(root: etree._Element, url: str) -> str:
-    """Return the base of relative links: ``<base href>`` when it is http(s), else the page's URL."""
+    """Return the base of relative links: ``<base href>`` when it is http(s), else the page's URL.
+
+    Parameters
+    ----------
+    root
+        The document's root element.
+    url
+        The page's own, absolute.
+    """
     for element in root.iter("base"):
         href = element.get("href")
         if href is not None:
