@@ -5,6 +5,8 @@ Everything here is plain data with a JSON form; importing it costs nothing heavy
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -166,19 +168,57 @@ class Table:
 
     @property
     def df(self) -> pandas.DataFrame:
-        """The table as a pandas DataFrame of strings.
+        """The table as a pandas DataFrame.
+
+        A column whose cells are all plain numbers (``1000.5``, ``-3``, empty cells apart) is numeric; one with
+        anything else (``1,234``, ``007``, ``12%``) stays text. Names are made unique as pandas does when it reads a
+        table: ``2024``, ``2024.1``, and ``Unnamed: 3`` for the fourth column when it has none.
 
         Raises
         ------
         ImportError
             When pandas is not installed, naming the extra that brings it.
         """
-        frame: pandas.DataFrame = pandas_module().DataFrame([list(r) for r in self.rows], columns=list(self.header))
+        columns = [_numbers([row[i] for row in self.rows]) for i in range(len(self.header))]
+        frame: pandas.DataFrame = pandas_module().DataFrame(dict(enumerate(columns)), index=range(len(self.rows)))
+        frame.columns = pandas_module().Index(_unique(self.header))
         return frame
 
     def __repr__(self) -> str:
         name = f" {self.caption!r}" if self.caption else ""
         return f"<Table{name} {len(self.rows)} rows x {len(self.header)} columns>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from jupyter_webresearch.kernel.table_form import mimebundle
+
+        return mimebundle(self)
+
+
+_NUMBER = re.compile(r"[+\-\u2212]?(?:0|[1-9]\d{0,14})(\.\d{1,15})?")
+
+
+def _numbers(cells: list[str]) -> list[Any]:
+    """Return the cells of a column as numbers where all are, an empty one as not a number; else as they are."""
+    matches = [_NUMBER.fullmatch(cell.strip()) for cell in cells if cell.strip()]
+    if not matches or None in matches:
+        return list(cells)
+    whole = len(matches) == len(cells) and not any(match[1] for match in matches if match)
+    number = int if whole else float
+    return [number(cell.strip().replace("\u2212", "-")) if cell.strip() else math.nan for cell in cells]
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    taken: set[str] = set()
+    unique = []
+    for at, name in enumerate(names):
+        plain = free = name or f"Unnamed: {at}"
+        repeated = 0
+        while free in taken or (repeated and free in names):
+            repeated += 1
+            free = f"{plain}.{repeated}"
+        taken.add(free)
+        unique.append(free)
+    return unique
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from jupyter_webresearch.extract.escape import fence_for
 from jupyter_webresearch.extract.sanitise import clean
 from jupyter_webresearch.kernel.blocks import closes, fence_opened_by
 from jupyter_webresearch.kernel.heading import heading
-from jupyter_webresearch.kernel.inert import entities, guard_inline, language_word
+from jupyter_webresearch.kernel.inert import entities, guard_inline, language_word, literal
 
-__all__ = ["as_cell", "as_fence"]
+__all__ = ["as_cell", "as_fence", "as_table"]
 
 TOP = 4  # the level that a page's highest heading gets: a notebook's own are rarely below 3
 _TABLE_BOX = '<div style="overflow-x: auto">'
@@ -93,6 +93,15 @@ def _levels(lines: list[str]) -> list[int]:
         elif match := _HEADING_LINE.match(line):
             levels.append(len(match[2]))
     return levels
+
+
+def as_table(header: list[str], rows: list[list[str]]) -> str:
+    """Return cells of plain text as a table in a box of its own; each row is as long as the header."""
+    lines = [header, ["---"] * len(header), *rows]
+    written = [
+        "| " + " | ".join(cell if at == 1 else literal(cell) for cell in row) + " |" for at, row in enumerate(lines)
+    ]
+    return "\n".join([_TABLE_BOX, "", *written, "", _END])
 
 
 def as_fence(text: str, language: str) -> str:

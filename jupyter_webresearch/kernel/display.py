@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jupyter_webresearch.config import WebDisplay
     from jupyter_webresearch.page import Page
 
-__all__ = ["answer_text", "mimebundle", "plain_form", "show"]
+__all__ = ["answer_text", "mimebundle", "plain_form", "settings", "show"]
 
 _LANGUAGE = {"json": "json", "xml": "xml", "markdown": "markdown"}
 
@@ -31,8 +31,7 @@ def mimebundle(page: Page) -> dict[str, str]:
         ``text/markdown``, inert, and ``text/plain``, which says the same. Both show the first ``WebDisplay.max_chars``
         characters and say how to read on. Never HTML.
     """
-    settings = _settings()
-    return _forms(page, settings.max_chars, settings.columns)
+    return _forms(page, settings().max_chars, settings().columns)
 
 
 def plain_form(page: Page) -> str:
@@ -44,7 +43,7 @@ def show(page: Page) -> None:
     """Display all of the text that a Page holds."""
     from IPython.core.interactiveshell import InteractiveShell
 
-    forms = _forms(page, max(1, len(page.markdown)), _settings().columns)
+    forms = _forms(page, max(1, len(page.markdown)), settings().columns)
     if InteractiveShell.initialized():
         InteractiveShell.instance().display_pub.publish(forms)
     else:
@@ -201,7 +200,7 @@ def _minute(moment: str) -> str:
 
 
 @functools.cache
-def _settings() -> WebDisplay:
+def settings() -> WebDisplay:
     """Return the display settings; unreadable ones must not keep a result from being shown."""
     from jupyter_webresearch.config import WebDisplay
     from jupyter_webresearch.config_loading import load_settings

@@ -9,7 +9,9 @@ from jupyter_webresearch.extract.sanitise import clean
 from jupyter_webresearch.kernel.blocks import split_blocks
 from jupyter_webresearch.plain import plain_text
 
-__all__ = ["wrapped"]
+__all__ = ["grid", "wrapped"]
+
+_HEADER, _TEXT = 20, 12  # columns that a header and a text keep where a table has to be made narrower
 
 _MARKER = re.compile(r"\s*(?:[-*+] |\d{1,9}[.)] |> ?)*\s*")
 _CELL = re.compile(r"(?<!\\)\|")
@@ -92,17 +94,44 @@ def _filled(line: str, columns: int) -> list[str]:
 def _table(lines: list[str], columns: int) -> list[str]:
     rows = [[_plain(cell).strip() for cell in _CELL.split(line.strip().strip("|"))] for line in lines]
     rows = [row for row in rows if any(cell.strip(":-") for cell in row) or not any(row)]
+    return grid(rows, columns)
+
+
+def grid(rows: list[list[str]], columns: int) -> list[str]:
+    """Return a table's rows, the first of which is its header, as lines of at most ``columns`` columns.
+
+    Text is shortened to fit, a number never, and a header only when it is long. Columns that have no room are left out
+    from the right, and the last line says how many.
+    """
     count = max((len(row) for row in rows), default=0)
     if not count:
         return []
     rows = [row + [""] * (count - len(row)) for row in rows]
-    widths = [max(width(row[i]) for row in rows) for i in range(count)]
-    # Narrow the widest columns until the row fits; below three columns of text a table says nothing any more.
-    while sum(widths) + 2 * (count - 1) > columns and max(widths) > 3:
-        widths[widths.index(max(widths))] -= 1
-    out = ["  ".join(_fit(cell, w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    natural = [min(columns, max(width(row[i]) for row in rows)) for i in range(count)]
+    least = [min(columns, max(_least(row[i], at == 0) for at, row in enumerate(rows))) for i in range(count)]
+    shown = 1
+    while shown < count and sum(least[: shown + 1]) + 2 * shown <= columns:
+        shown += 1
+    widths = natural[:shown]
+    while sum(widths) + 2 * (shown - 1) > columns:  # narrow the widest of those that can be narrower
+        widest = max((i for i in range(shown) if widths[i] > least[i]), key=widths.__getitem__)
+        widths[widest] -= 1
+    out = ["  ".join(_fit(cell, w) for cell, w in zip(row, widths, strict=False)).rstrip() for row in rows]
     out.insert(1, "  ".join("-" * w for w in widths))
-    return [_head(line, columns) for line in out]
+    if shown < count:
+        left = count - shown
+        out.append(f"... {left} more column{'s' if left > 1 else ''}")
+    return out
+
+
+def _least(cell: str, header: bool) -> int:
+    """Return the width below which a cell would say something else, or nothing."""
+    return width(cell) if _is_number(cell) else min(width(cell), _HEADER if header else _TEXT)
+
+
+def _is_number(cell: str) -> bool:
+    """Return whether a cell is a number, an amount with its unit, or a date."""
+    return len(cell) <= 30 and any(map(str.isdigit, cell)) and sum(map(str.isalpha, cell)) <= 4
 
 
 def _fit(cell: str, columns: int) -> str:
