@@ -96,7 +96,15 @@ def _levels(lines: list[str]) -> list[int]:
 
 
 def as_table(header: list[str], rows: list[list[str]]) -> str:
-    """Return cells of plain text as a table in a box of its own; each row is as long as the header."""
+    """Return cells of plain text as a table in a box of its own; each row is as long as the header.
+
+    Parameters
+    ----------
+    header
+        One cell a column.
+    rows
+        Cells of plain text.
+    """
     lines = [header, ["---"] * len(header), *rows]
     written = [
         "| " + " | ".join(cell if at == 1 else literal(cell) for cell in row) + " |" for at, row in enumerate(lines)

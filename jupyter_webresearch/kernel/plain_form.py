@@ -102,6 +102,13 @@ def grid(rows: list[list[str]], columns: int) -> list[str]:
 
     Text is shortened to fit, a number never, and a header only when it is long. Columns that have no room are left out
     from the right, and the last line says how many.
+
+    Parameters
+    ----------
+    rows
+        Cells of plain text; short rows are filled up.
+    columns
+        Of the terminal, at least 1.
     """
     count = max((len(row) for row in rows), default=0)
     if not count:
