@@ -11,6 +11,7 @@ from jupyter_webresearch.extract.sanitise import clean, one_line
 from jupyter_webresearch.kernel.blocks import cut_at_block
 from jupyter_webresearch.kernel.cell_markdown import as_cell, as_fence
 from jupyter_webresearch.kernel.inert import CLOSE, OPEN, link, literal
+from jupyter_webresearch.kernel.json_form import indented
 from jupyter_webresearch.kernel.plain_form import wrapped
 
 if TYPE_CHECKING:
@@ -64,16 +65,16 @@ def answer_text(page: Page) -> str:
     head += [f"{name}: {value}" for name, value in _described(page)]
     if page.status and not 200 <= page.status < 300:
         head.append(f"status: {page.status}")
-    if _is_markdown(page):
+    if _is_markdown(page) and page.markdown:
         head.append(f"extracted: {_extracted(page)}")
     tail = [f"[{fact}]" for fact in _facts(page)]
     text = page.markdown
     if not _is_markdown(page):  # a source as the site wrote it, whose invisible characters a model would read
         text, invisible = clean(text)
         if invisible:
-            tail.append(f"[{invisible:,} invisible characters are not shown; page.markdown holds them]")
+            tail.append(f"[{invisible:,} invisible characters are not shown; markdown of this Page holds them]")
     if page.window.closing:
-        tail.append(page.window.closing)
+        tail.append(page.window.closing + " --raw" * _is_raw(page))
     parts = ["\n".join(head), text.strip("\n"), "\n".join(tail)]
     return "\n\n".join(part for part in parts if part)
 
@@ -108,6 +109,8 @@ def _facts(page: Page) -> list[str]:
     if page.truncated_body:
         announced = f" of {page.announced_bytes:,} announced" if page.announced_bytes else ""
         facts.append(f"body cut: {page.body_bytes:,} bytes kept{announced}")
+    if not page.window.total and not page.markdown and page.saved is None:
+        facts.append(f"status {page.status}, empty body")
     if page.hidden:
         facts.append(f"hidden: {page.hidden:,} invisible elements or characters removed")
     facts += page.limits
@@ -118,10 +121,15 @@ def _facts(page: Page) -> list[str]:
 
 
 def _forms(page: Page, most: int, columns: int) -> dict[str, str]:
-    cut = cut_at_block(page.markdown, most)
-    part = page.markdown[:cut].rstrip("\n") if cut < len(page.markdown) else page.markdown
-    facts, closing = _facts(page), _closing(page, cut)
-    if _is_markdown(page):
+    lines = indented(page.markdown, columns) if page.kind == "json" else ""
+    text = lines or page.markdown
+    cut = cut_at_block(text, most)
+    part = text[:cut].rstrip("\n") if cut < len(text) else text
+    facts = _facts(page)
+    closing = _closing_of_lines(lines, cut) if lines else _closing(page, cut)
+    if lines:
+        facts.insert(0, "shown indented; markdown of this Page holds it as it came")
+    if _is_markdown(page) and page.markdown:
         facts.insert(0, _extracted(page))
         body, plain = as_cell(part), wrapped(part, columns)
     else:
@@ -131,11 +139,11 @@ def _forms(page: Page, most: int, columns: int) -> dict[str, str]:
         markdown.append(f"*{literal(' · '.join(facts))}*")
     if closing:
         markdown.append(closing[0])
-    text = [_plain_header(page), plain, "\n".join(f"[{fact}]" for fact in facts), closing[1] if closing else ""]
+    said = [_plain_header(page), plain, "\n".join(f"[{fact}]" for fact in facts), closing[1] if closing else ""]
     inner = "\n\n".join(part for part in markdown if part)
     return {
         "text/markdown": f"{OPEN}\n\n{inner}\n\n{CLOSE}",
-        "text/plain": "\n\n".join(part for part in text if part.strip()),
+        "text/plain": "\n\n".join(part for part in said if part.strip()),
     }
 
 
@@ -177,13 +185,32 @@ def _closing(page: Page, cut: int) -> tuple[str, str] | None:
     )
     ways = []
     if cut < held:
-        ways.append(("page.show()", f"shows all {held:,} characters of this part"))
+        ways.append(("show()", f"of this Page shows all {held:,} characters of this part"))
     if page.source.method in ("GET", "HEAD") and page.source.requested:
-        ways.append((f"%webfetch {one_line(page.source.requested, 2048)} --offset {window.offset + cut}", "reads on"))
+        again = f"%webfetch {one_line(page.source.requested, 2048)} --offset {window.offset + cut}"
+        ways.append((again + " --raw" * _is_raw(page), "reads on"))
     elif window.truncated:
-        ways.append(("page.next()", "reads on"))
-    markdown = literal(said) + " " + " · ".join(f"{code_span(c)} {what}" for c, what in ways)
+        ways.append(("next()", "of this Page reads on"))
+    return _said_with(said, ways)
+
+
+def _closing_of_lines(lines: str, cut: int) -> tuple[str, str] | None:
+    """Return the same for indented JSON, whose characters are not those of the source."""
+    if cut >= len(lines):
+        return None
+    said = f"[truncated at line {lines.count(chr(10), 0, cut):,} of {lines.count(chr(10)) + 1:,}]"
+    return _said_with(said, [("show()", "of this Page shows all of it"), ("json()", "of this Page holds it as values")])
+
+
+def _said_with(said: str, ways: list[tuple[str, str]]) -> tuple[str, str]:
+    # No variable is named: what the reader called the Page, if anything, isn't known.
+    markdown = literal(said) + " " + " · ".join(f"{code_span(command)} {what}" for command, what in ways)
     return markdown, said + "".join(f"\n  {command}   {what}" for command, what in ways)
+
+
+def _is_raw(page: Page) -> bool:
+    """Return whether the source is shown where an article could be."""
+    return page.kind == "html" and page.extractor == "as-is"
 
 
 def _age(seconds: float) -> str:

@@ -17,7 +17,7 @@ from jupyter_webresearch.kernel.heading import heading
 from jupyter_webresearch.kernel.inert import guard_inline, language_word, link, literal
 from jupyter_webresearch.kernel.outcomes import Outcomes
 from jupyter_webresearch.kernel.plain_form import width, wrapped
-from jupyter_webresearch.models import Saved, Source, Table, Window
+from jupyter_webresearch.models import Saved, Source, Window
 from jupyter_webresearch.page import Page
 from jupyter_webresearch.reading import window
 
@@ -110,7 +110,8 @@ def test_only_the_first_part_is_shown_and_the_way_on_is_told() -> None:
     assert said in forms["text/plain"]
     assert literal(said) in forms["text/markdown"]
     for form in forms.values():
-        assert "page.show()" in form
+        assert "show()" in form
+        assert "page." not in form  # whatever the reader called it
         assert f"%webfetch https://www.example.org/tides --offset {cut}" in form
     # Reading on there leaves no gap and repeats nothing.
     part, where = window(LONG, cut, 48 * 1024)
@@ -122,14 +123,29 @@ def test_the_end_of_what_is_held_is_told_after_show(capsys: pytest.CaptureFixtur
     shown.show()
     text = capsys.readouterr().out
     assert f"--offset {shown.window.end}" in text
-    assert "page.show()" not in text
+    assert "show()" not in text
 
 
 def test_a_post_is_read_on_by_the_page_itself() -> None:
     url = "https://www.example.org/tides"
     forms = mimebundle(page(LONG * 3, source=Source(url, url, "", "POST", 200)))
-    assert "page.next()" in forms["text/plain"]
+    assert "next()   of this Page reads on" in forms["text/plain"]
     assert "%webfetch" not in forms["text/plain"]
+
+
+def test_reading_on_in_a_source_stays_in_the_source() -> None:
+    raw = page("<p>\n" * 40_000, extractor="as-is")
+    assert re.search(r"%webfetch https://www\.example\.org/tides --offset \d+ --raw   reads on", plain_form(raw))
+    assert answer_text(raw).endswith(f"--offset {raw.window.end} --raw")
+    assert "--raw" not in plain_form(page(LONG)) + plain_form(page("a,b\n" * 40_000, kind="csv", extractor="as-is"))
+
+
+@pytest.mark.parametrize("status", [200, 204, 205])
+def test_an_empty_body_is_said(status: int) -> None:
+    empty = page("", status=status)
+    for text in (*mimebundle(empty).values(), answer_text(empty)):
+        assert f"status {status}, empty body" in text
+        assert "words" not in text
 
 
 def test_a_short_page_has_no_closing_line() -> None:
@@ -345,61 +361,6 @@ def test_no_line_is_wider_than_the_columns() -> None:
 
 def test_what_follows_in_a_list_stands_under_its_text() -> None:
     assert wrapped("- one two three four five", 12) == "- one two\n  three four\n  five"
-
-
-def test_a_table_has_columns() -> None:
-    assert wrapped("| City | People |\n| --- | --- |\n| Lyon | 522 \\| 250 |\n", 100) == (
-        "City  People\n----  ---------\nLyon  522 | 250"
-    )
-
-
-def markdown_table(rows: list[list[str]]) -> str:
-    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
-    return "\n".join(f"| {' | '.join(row)} |" for row in lines)
-
-
-@pytest.mark.parametrize("count", [2, 7, 8, 25])
-def test_a_wide_table_keeps_its_numbers_and_its_headers_whole(count: int) -> None:
-    header = ["Country", *(f"Year {2000 + n}" for n in range(count))]
-    numbers = [[f"{n + 1},234,567.{r}" for n in range(count)] for r in range(3)]
-    rows = [[f"{PARAGRAPH}", *cells] for cells in numbers]
-    shown = wrapped(markdown_table([header, *rows]), 100).split("\n")
-    assert max(map(width, shown)) <= 100
-    kept = [name for name in header if name in shown[0]]
-    assert shown[0].split("  ")[0] == "Country"
-    assert kept == header[: len(kept)]
-    for line, cells in zip(shown[2:5], numbers, strict=True):
-        assert re.findall(r"\d[\d,.]+", line) == cells[: len(kept) - 1]
-    left = len(header) - len(kept)
-    assert (shown[-1] == f"... {left} more column{'s' if left > 1 else ''}") == (left > 0)
-    assert left == max(0, count - 6)
-
-
-@pytest.mark.parametrize("number", ["-1000.5", "$1,234.00", "US$ 12", "12 %", "2024-03-04", "3.5 km", "€ 1 200", "(7)"])
-def test_a_number_is_never_shortened(number: str) -> None:
-    written = number.replace("$", "\\$")
-    rows = [["a", "b", "c"], *[[PARAGRAPH, written, PARAGRAPH]] * 2]
-    assert all(number in line for line in wrapped(markdown_table(rows), 50).split("\n")[2:])
-
-
-def test_a_table_is_shown_as_one_and_inert() -> None:
-    table = Table(("City", "<b>"), (("Lyon | [x](javascript:1)", "1"), ("a\nb", "<img src=x>")), "The *caption*")
-    forms = table._repr_mimebundle_()
-    assert set(forms) == {"text/markdown", "text/plain"}
-    lines = forms["text/markdown"].split("\n")
-    assert "**The \\*caption\\***" in lines
-    assert "| City | &lt;b> |" in lines
-    assert "| Lyon \\| &#91;x&#93;(javascript:1) | 1 |" in lines
-    assert "| a b | &lt;img src=x> |" in lines
-    assert forms["text/plain"].split("\n")[0] == "The *caption*"
-    assert re.search(r"^Lyon \| \[x\]\(javascript:1\) +1$", forms["text/plain"], re.MULTILINE)
-    assert repr(table) == "<Table 'The *caption*' 2 rows x 2 columns>"
-
-
-def test_a_long_table_says_how_many_rows_are_left() -> None:
-    for form in Table(("n",), tuple((str(n),) for n in range(100_000)))._repr_mimebundle_().values():
-        assert len(form) < 20_000
-        assert re.search(r"9\d,\d{3} more rows", form)
 
 
 def test_terminal_escapes_and_what_reorders_text_are_gone() -> None:
