@@ -283,9 +283,9 @@ def _checked(cls: type[Configurable], name: str, value: Any, origin: str) -> Any
         # Text where no text is due comes from a command line, ours (DeferredConfigList) or a server's, or from the
         # environment; a file must give values of the right type.
         if isinstance(value, DeferredConfigList):
-            value = _joined(trait, value)
+            value = _joined(trait, [str(text) for text in value])  # their own type shows in messages
         elif isinstance(value, str) and not origin.startswith("file "):
-            value = _parse(trait, value)
+            value = _parse(trait, str(value))
         return _assigned(cls, name, value)
     except (TraitError, ValueError) as error:
         reason = " ".join(str(error).split())
@@ -317,17 +317,24 @@ def _parse(trait: TraitType[Any, Any], text: str) -> Any:
         if text.strip().startswith("["):
             return _literal(text.strip())
         items = [item.strip() for item in text.split(",")] if text.strip() else []
-        return [int(item) for item in items] if isinstance(trait._trait, Int) else items
+        return [_number(int, item) for item in items] if isinstance(trait._trait, Int) else items
     if isinstance(trait, Bool):
         word = text.strip().lower()
         if word not in _TRUTH:
             raise ValueError(f"{text!r} is neither true nor false")
         return _TRUTH[word]
     if isinstance(trait, Int):
-        return int(text)
+        return _number(int, text)
     if isinstance(trait, Float):
-        return float(text)
+        return _number(float, text)
     return text
+
+
+def _number(kind: type[int] | type[float], text: str) -> float:
+    try:
+        return kind(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a {'whole ' if kind is int else ''}number") from None
 
 
 _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}

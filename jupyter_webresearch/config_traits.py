@@ -8,9 +8,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
-from traitlets import Float, Int, List, TraitError, TraitType, Unicode
+from traitlets import Float, HasTraits, Int, List, TraitError, TraitType, Unicode
 
 from jupyter_webresearch.errors import WebResearchError
 
@@ -45,6 +45,7 @@ BAD_PORTS = frozenset(
 
 # What may stand in a header value that we compose: printable ASCII (RFC 9110, 5.5, without obs-text).
 _PRINTABLE = re.compile(r"[ -~]{0,200}")
+HEADER_FORM = "at most 200 printable ASCII characters"
 
 
 def allowed(trait: TraitType[Any, Any]) -> str:
@@ -56,11 +57,29 @@ def allowed(trait: TraitType[Any, Any]) -> str:
         return f"each {text}" if isinstance(trait, List) else f"{text} {unit}".rstrip()
     if "choices" in trait.metadata:
         return "one of " + ", ".join(trait.metadata["choices"])
-    return ""
+    return HEADER_FORM if isinstance(trait, HeaderText) else ""
 
 
-class Count(Int[int, int]):
+class _Plain:
+    """Says of a value of another type what is due, where traitlets would name types of Python's and ours."""
+
+    form: str
+    entry_form: str = ""
+
+    def error(
+        self, obj: HasTraits | None, value: Any, error: Exception | None = None, info: str | None = None
+    ) -> NoReturn:
+        """Raise TraitError for a value, or, when traitlets has found an ``error`` in it, for an entry of a list."""
+        name = f"{type(obj).__name__}.{getattr(self, 'name', '')}"
+        limits = allowed(self) if isinstance(self, TraitType) else ""
+        form = self.form if error is None else self.entry_form
+        raise TraitError(f"{name}: {value!r} is not {form}" + (f" (allowed: {limits})" if limits else ""))
+
+
+class Count(_Plain, Int[int, int]):
     """A whole number within its ``range`` tag."""
+
+    form = "a whole number"
 
     def validate(self, obj: Any, value: Any) -> int:
         """Return the number; TraitError when it is none or outside the range."""
@@ -69,8 +88,10 @@ class Count(Int[int, int]):
         return int(_within(self, obj, super().validate(obj, value)))
 
 
-class Amount(Float[float, int | float]):
+class Amount(_Plain, Float[float, int | float]):
     """A number within its ``range`` tag, in its ``unit``."""
+
+    form = "a number"
 
     def validate(self, obj: Any, value: Any) -> float:
         """Return the number; TraitError when it is none or outside the range."""
@@ -79,8 +100,10 @@ class Amount(Float[float, int | float]):
         return float(_within(self, obj, super().validate(obj, value)))
 
 
-class Word(Unicode[str, str | bytes]):
+class Word(_Plain, Unicode[str, str | bytes]):
     """One of the words in its ``choices`` tag, which run from the most to the least permissive."""
+
+    form = "a word"
 
     def validate(self, obj: Any, value: Any) -> str:
         """Return the word; TraitError when it is not one of the choices."""
@@ -90,19 +113,24 @@ class Word(Unicode[str, str | bytes]):
         return word
 
 
-class HeaderText(Unicode[str, str | bytes]):
+class HeaderText(_Plain, Unicode[str, str | bytes]):
     """Text that goes into a request header: at most 200 printable ASCII characters, so no header can be added."""
+
+    form = "text"
 
     def validate(self, obj: Any, value: Any) -> str:
         """Return the text; TraitError when it can't stand in a header."""
         text = super().validate(obj, value)
         if not _PRINTABLE.fullmatch(text):
-            raise TraitError(f"{_name(self, obj)}: {text!r} is not at most 200 printable ASCII characters")
+            raise TraitError(f"{_name(self, obj)}: {text!r} is not {HEADER_FORM}")
         return text
 
 
-class Ports(List[int]):
+class Ports(_Plain, List[int]):
     """TCP ports within the ``range`` tag and not among :data:`BAD_PORTS`."""
+
+    form = "a list"
+    entry_form = "a whole number"
 
     def validate(self, obj: Any, value: Any) -> list[int]:
         """Return the ports without repeats, in order; TraitError when one can't be allowed."""
@@ -117,8 +145,11 @@ class Ports(List[int]):
         return ports
 
 
-class Addresses(List[str]):
+class Addresses(_Plain, List[str]):
     """Entries that a function of the ``entry`` tag brings into canonical form."""
+
+    form = "a list"
+    entry_form = "text"
 
     def validate(self, obj: Any, value: Any) -> list[str]:
         """Return the entries in canonical form without repeats; TraitError when one can't be read."""
@@ -199,7 +230,7 @@ def blocked_entry(text: str) -> str:
 def _within(trait: TraitType[Any, Any], obj: Any, value: float) -> float:
     low, high = trait.metadata.get("range", (float("-inf"), float("inf")))
     if not low <= value <= high:
-        raise TraitError(f"{_name(trait, obj)}: {value!r} is outside {allowed(trait)}")
+        raise TraitError(f"{_name(trait, obj)}: {value!r} is out of range (allowed: {allowed(trait)})")
     return value
 
 

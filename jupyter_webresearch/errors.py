@@ -103,7 +103,7 @@ _ROWS = (
         "WebFetch.store_size",
     ),
     # Saving.
-    ErrorCode("save_refused", "The path is not a plain file inside the notebook's folder.", 403),
+    ErrorCode("save_refused", "The path is not a plain file inside the folder that is saved to.", 403),
     ErrorCode("file_exists", "A file of that name is there already.", 409),
     # Around it.
     ErrorCode("cancelled", "The operation was interrupted.", 499, None, True),
@@ -190,7 +190,7 @@ class WebResearchError(Exception):
         return _class_of(code)(
             code,
             str(body.get("message") or CODES[code].meaning),
-            setting=body.get("setting"),
+            setting=str(body.get("setting") or ""),  # none is left out, whatever the table says
             retry_after=body.get("retry_after"),
             page=Page.from_json(page) if isinstance(page, dict) else None,
         )

@@ -112,4 +112,5 @@ def status_error(page: Page, retry_after: float | None) -> Failed:
     if page.status in (429, 503) and retry_after is not None:
         message = f"{page.url[:200]} answered {page.status} and asks to wait {retry_after:g} s"
         return Failed("rate_limited", message, retry_after=retry_after, page=page)
-    return Failed("http_status", f"{page.url[:200]} answered {page.status}", page=page)
+    message = f"{page.url[:200]} answered {page.status}; with --any-status (any_status=True) its page is an answer too"
+    return Failed("http_status", message, page=page)

@@ -329,6 +329,7 @@ def test_a_bad_status_fails_and_any_status_shows_it(run, site, opened):
     outcome = run("fetch", url, "--json", *opened)
     assert outcome.complaint() == "http_status"
     assert "404" in outcome.err
+    assert "--any-status" in outcome.err
     error = json.loads(outcome.out)
     assert error["code"] == "http_status"
     assert error["page"]["status"] == 404
@@ -354,6 +355,34 @@ def test_a_refusal_is_status_1_and_one_line(run, arguments, code, as_json):
     outcome = run("fetch", *arguments, *(["--json"] if as_json else []))
     assert outcome.complaint() == code
     assert (json.loads(outcome.out)["code"] == code) if as_json else outcome.out == ""
+
+
+@pytest.mark.parametrize("command", ["fetch", "check-url"])
+@pytest.mark.parametrize(
+    ("url", "setting"),
+    [
+        ("https://example.com:9000/", "WebPolicy.allowed_ports"),
+        ("https://example.com:25/", ""),
+        ("http://10.0.0.1/", "WebPolicy.allow_private_networks"),
+        ("http://169.254.169.254/", ""),
+        ("http://metadata.google.internal/", ""),
+        ("http://127.0.0.2:8888/", "WebPolicy.allow_private_networks"),
+        ("http://8.8.8.8/", "WebPolicy.extra_blocked"),
+        ("ftp://example.com/", ""),
+        ("http://[/", ""),
+    ],
+)
+def test_the_setting_that_governs_a_refusal_is_named_and_no_other(run, command, url, setting):
+    said = run(command, url, "--WebPolicy.extra_blocked=8.8.8.8").err
+    assert set(re.findall(r"Web[A-Z][a-z]+\.\w+", said)) == ({setting} if setting else set())
+
+
+def test_where_a_folder_is_missing_the_message_says_to_create_it(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outcome = run("fetch", "https://example.com/", "--save", "sub/y")
+    assert outcome.complaint() == "save_refused"
+    assert "create it first" in outcome.err
+    assert "notebook" not in outcome.err
 
 
 def test_the_governing_setting_is_named(run):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from traitlets import List, TraitError
+from traitlets.config import Config
+from traitlets.config.loader import DeferredConfigString
 
 from jupyter_webresearch.config import (
     BAD_PORTS,
@@ -15,7 +19,9 @@ from jupyter_webresearch.config import (
     environment_name,
     settings_of,
 )
+from jupyter_webresearch.config_sources import command_line_level
 from jupyter_webresearch.config_traits import allowed, blocked_entry
+from jupyter_webresearch.errors import Failed
 
 EVERY = [(cls, name) for cls in CONFIGURABLES for name in settings_of(cls)]
 RANGED = [(cls, name) for cls, name in EVERY if "range" in settings_of(cls)[name].metadata]
@@ -158,3 +164,27 @@ def test_text_for_a_header_can_not_add_another(name, text):
 def test_a_nan_is_outside_of_every_range():
     with pytest.raises(TraitError):
         WebExtraction(wall_time=float("nan"))
+
+
+WRONG = ["x", "", None, True, 1.5, 10**12, -1, {}, ["x"], [None], [1.5], [{}], "1,x", "[1", b"x", "\N{SNOWMAN}" * 3]
+OF_A_LIBRARY = re.compile(
+    r"trait of|instance|expected|invalid literal|could not convert|Deferred|\b(Int|Ports|Unicode)\b"
+)
+
+
+@pytest.mark.parametrize("case", EVERY, ids=ids)
+def test_every_message_names_the_setting_and_nothing_of_a_library(case):
+    cls, name = case
+    seen = 0
+    for wrong in WRONG:
+        given = Config({cls.__name__: {name: wrong}})
+        deferred = Config({cls.__name__: {name: DeferredConfigString(wrong)}}) if isinstance(wrong, str) else given
+        for config in (given, deferred):
+            try:
+                command_line_level(config)
+            except Failed as error:
+                seen += 1
+                assert f"{cls.__name__}.{name}: " in error.message
+                assert not OF_A_LIBRARY.search(error.message), error.message
+                assert allowed(settings_of(cls)[name]).removeprefix("each ") in error.message
+    assert seen

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from jupyter_webresearch.commands.extract import read_input
 from jupyter_webresearch.commands.output import write_json, write_line
-from jupyter_webresearch.errors import Refused
+from jupyter_webresearch.errors import Refused, WebResearchError
 
 if TYPE_CHECKING:
     from jupyter_webresearch.config import Settings
+    from jupyter_webresearch.policy.guard import Guard
 
 __all__ = ["add_to", "run", "urls_of"]
 
@@ -74,8 +75,17 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     if refused:
         first = refused[0]
         count = "" if len(urls) == 1 else f"{len(refused)} of {len(urls)} URLs are refused, the first since: "
-        raise Refused(first.code, count + first.reason)
+        raise Refused(first.code, count + first.reason, setting=_setting(guard, first.url))
     return 0
+
+
+def _setting(guard: Guard, url: str) -> str:
+    """Return the setting that governs a refusal, which a verdict does not hold; empty when none does."""
+    try:
+        guard.check_url(url)
+    except WebResearchError as error:
+        return error.setting or ""
+    return ""
 
 
 def urls_of(data: bytes) -> list[str]:

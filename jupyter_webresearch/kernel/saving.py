@@ -158,6 +158,10 @@ def _copy(chunks: Iterable[bytes], descriptor: int, most: int) -> tuple[int, str
     return size, digest.hexdigest()
 
 
+OUTSIDE = "lies outside the folder to save in; name a file inside it"
+MISSING = "is a folder that doesn't exist; create it first"
+
+
 def _parts(root: Path, path: str) -> list[str]:
     """Return the steps from the folder to the file that the caller named."""
     if any(unicodedata.category(c) in ("Cc", "Cs") for c in path) or "\\" in path or PureWindowsPath(path).drive:
@@ -167,17 +171,17 @@ def _parts(root: Path, path: str) -> list[str]:
         try:
             named = named.relative_to(PurePosixPath(os.path.abspath(root)))  # noqa: PTH100 -- resolve() follows links
         except ValueError:
-            raise _refused(path, "lies outside the notebook's folder") from None
+            raise _refused(path, OUTSIDE) from None
     parts = list(named.parts)
     if ".." in parts:
-        raise _refused(path, "lies outside the notebook's folder")
+        raise _refused(path, OUTSIDE)
     if parts and parts[0].startswith("~"):
         raise _refused(path, "begins with ~, which is not expanded here")
     return parts
 
 
 def _refused(path: str, why: str) -> Refused:
-    return Refused("save_refused", f"{path!r} {why}; name a file inside the notebook's folder")
+    return Refused("save_refused", f"{path!r} {why}")
 
 
 class _Folder:
@@ -189,6 +193,8 @@ class _Folder:
 
     @staticmethod
     def open(path: Path) -> _Folder:
+        if not path.exists():
+            raise _refused(str(path), MISSING)
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY) if HAS_DIR_FD else None
         except OSError as error:
@@ -221,7 +227,7 @@ class _Folder:
         if mode is None:
             return
         if mode != stat.S_IFREG:
-            raise _refused(name, "is not a plain file")
+            raise _refused(name, "is not a plain file; name another")
         if not force:
             raise _exists(name)
 
@@ -229,7 +235,7 @@ class _Folder:
         """Open a folder in this one and close this one."""
         mode = self._mode(name)
         if mode is None:
-            raise _refused(name, "is a folder that doesn't exist")
+            raise _refused(name, MISSING)
         if mode != stat.S_IFDIR:
             raise _refused(name, "is not a folder of its own")
         descriptor = None

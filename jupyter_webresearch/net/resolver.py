@@ -82,7 +82,7 @@ class SystemResolver:
             try:
                 result: list[str] | Failed = self._addresses(host)
             except Exception:  # gaierror, UnicodeError, whatever a resolver of the system's raises: fail closed
-                result = Failed("unresolved", f"{host} has no address")
+                result = Failed("unresolved", f"{host} has no address; is it spelt right?", setting="")
             finally:
                 self._slots.release()
             with suppress(RuntimeError):  # The loop has ended meanwhile; nobody waits.
@@ -92,7 +92,9 @@ class SystemResolver:
             threading.Thread(target=run, name="webresearch-dns", daemon=True).start()
         except RuntimeError:  # no more threads
             self._slots.release()
-            raise Failed("unresolved", f"{host} could not be looked up") from None
+            raise Failed(
+                "unresolved", f"{host} could not be looked up: no thread could be started", setting=""
+            ) from None
         return future
 
     def _addresses(self, host: str) -> list[str]:

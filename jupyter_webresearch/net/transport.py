@@ -128,7 +128,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
                 raise Refused("blocked_address", f"another address answered than the one checked for {url.host}")
             return await self._secure(url, stream) if url.scheme == "https" else stream
         # One wording for closed, filtered and silent: it would tell a page what is there.
-        raise Failed("unreachable", f"no connection to {url.host} could be made")
+        raise Failed("unreachable", f"no connection to {url.host}, port {url.port}, could be made")
 
     async def _secure(self, url: CheckedURL, stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
         try:
@@ -319,4 +319,6 @@ def _tls_failed(url: CheckedURL, error: BaseException, idle: float) -> Failed:
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
         return Failed("tls", f"the certificate of {url.host} was not accepted: {cause.verify_message}")
-    return Failed("tls", f"the TLS handshake with {url.host} failed")
+    return Failed(
+        "tls", f"the TLS handshake with {url.host}, port {url.port}, failed; it may speak plain http:// there"
+    )

@@ -136,7 +136,7 @@ class Guard:
             ``unresolved``: there are no answers.
         """
         if not answers:
-            raise Failed("unresolved", f"{url.host} has no address")
+            raise Failed("unresolved", f"{url.host} has no address; is it spelt right?", setting="")
         addresses = [parse_address(answer) for answer in answers[: MAX_ANSWERS + 1]]
         known = tuple(dict.fromkeys(address for address in addresses if address is not None))
         if len(answers) > MAX_ANSWERS or None in addresses:

@@ -140,6 +140,14 @@ def test_what_is_refused(folder: Path, path: str, force: bool) -> None:
 
 
 @pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("path", ["missing/new", "missing/", "data/missing/new", "missing/further/new"])
+def test_a_missing_folder_is_to_be_created_first(folder: Path, path: str) -> None:
+    for root, inside in ((folder, path), (folder / "missing", "new")):
+        with pytest.raises(WebResearchError, match="create it first"), SaveTarget(root, inside):
+            pass
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("sibling", ["notebook-evil/new", "notebook/../outside/new"])
 def test_a_sibling_with_the_same_beginning(tmp_path: Path, folder: Path, sibling: str) -> None:
     (tmp_path / "notebook-evil").mkdir()

@@ -54,7 +54,8 @@ async def test_whatever_fails_is_unresolved(error: Exception) -> None:
     with pytest.raises(Failed) as caught:
         await SystemResolver(5, lookup=lookup).resolve("example.com")
     assert caught.value.code == "unresolved"
-    assert caught.value.message == "example.com has no address"
+    assert caught.value.message == "example.com has no address; is it spelt right?"
+    assert not caught.value.setting
 
 
 async def test_stuck_lookups_are_bounded_and_end() -> None:

@@ -158,7 +158,7 @@ async def test_closed_filtered_and_silent_sound_the_same() -> None:
         await Way(1, dialler=dialler, idle_timeout=0.5).fails() for dialler in (MappedDialler(), Silent(), Filtered())
     ]
     assert {(error.code, error.message) for error in errors} == {
-        ("unreachable", f"no connection to {HOST} could be made")
+        ("unreachable", f"no connection to {HOST}, port 80, could be made")
     }
 
 
