@@ -14,9 +14,16 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+')
 
 
 def indented(text: str, columns: int) -> str:
-    """Return JSON that has a line of more than ``columns`` characters with a line for each value.
+    """Return JSON with a line for each value.
 
     Every token stays as it was written: numbers keep their digits, and a name that stands twice does so here.
+
+    Parameters
+    ----------
+    text
+        What may be JSON.
+    columns
+        Characters of the longest line that is short enough as it is.
 
     Returns
     -------
