@@ -9,11 +9,13 @@ import re
 import sys
 from pathlib import Path
 
+import nbclient
+import nbformat
 import pytest
 
 from jupyter_webresearch import cli
 from jupyter_webresearch.commands.check_url import urls_of
-from jupyter_webresearch.commands.output import one_line
+from jupyter_webresearch.commands.output import PhaseLine, one_line
 from jupyter_webresearch.config import CONFIGURABLES, settings_of
 from jupyter_webresearch.errors import CODES
 from tests.sites import Site
@@ -449,6 +451,59 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture
+def in_a_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    for variable in ("JPY_PARENT_PID", "JPY_SESSION_NAME"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.mark.usefixtures("in_a_terminal")
+@pytest.mark.parametrize(
+    "variables",
+    [{"TERM": "dumb"}, {"TERM": ""}, {"TERM": None}, {"JPY_PARENT_PID": "17"}, {"JPY_SESSION_NAME": "a.ipynb"}],
+    ids=str,
+)
+@pytest.mark.skipif(os.name == "nt", reason="terminals of Windows have no TERM")
+def test_no_phases_where_they_would_stay(monkeypatch, variables):
+    err = Terminal()
+    monkeypatch.setattr(sys, "stderr", err)
+    for before in (True, False):
+        with PhaseLine() as on_phase:
+            on_phase("connecting")
+        assert bool(err.getvalue()) == before
+        err.seek(0)
+        err.truncate()
+        for name, value in variables.items():
+            monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("in_a_terminal")
+@pytest.mark.parametrize("quiet", ["-q", "--quiet"])
+@pytest.mark.parametrize("command", ["fetch", "extract"])
+def test_no_phases_when_none_are_wanted(site, opened, monkeypatch, tmp_path, command, quiet):
+    (tmp_path / "x.txt").write_bytes(b"words")
+    err = Terminal()
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    what = [site.url("/plain")] if command == "fetch" else [str(tmp_path / "x.txt"), "--url", "https://a.example/x"]
+    assert cli.main([command, *what, quiet, *opened]) == 0
+    assert err.getvalue() == ""
+
+
+def test_a_cell_that_runs_the_command_shows_the_page_and_nothing_else(tmp_path):
+    file = tmp_path / "x.txt"
+    file.write_bytes(b"the only words")
+    cell = f"!{sys.executable} -m jupyter_webresearch extract {file} --url https://a.example/x"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+    nbclient.NotebookClient(notebook, kernel_name="python3", timeout=60).execute()
+    shown = "".join(output.text for output in notebook.cells[0].outputs)
+    assert "the only words" in shown
+    assert "extracting" not in shown
+    assert not re.search("\r(?!\n)", shown)
+
+
+@pytest.mark.usefixtures("in_a_terminal")
 def test_a_terminal_gets_no_escape_sequences_from_a_page(monkeypatch, tmp_path):
     file = tmp_path / "x.txt"
     file.write_bytes(b"one\n\x1b]0;title\x07two\tthree\n")
@@ -465,6 +520,7 @@ def test_a_terminal_gets_no_escape_sequences_from_a_page(monkeypatch, tmp_path):
     assert "\x1b" not in err.getvalue()
 
 
+@pytest.mark.usefixtures("in_a_terminal")
 def test_phases_are_shown_live_on_a_terminal(site, opened, monkeypatch):
     err = Terminal()
     monkeypatch.setattr(sys, "stderr", err)

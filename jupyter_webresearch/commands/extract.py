@@ -40,6 +40,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--url", required=True, help="where it came from: links are resolved against it")
     parser.add_argument("--content-type", metavar="T", help="as in the HTTP header; recognised when omitted")
     parser.add_argument("--json", action="store_true", help="print the Page as JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no line that shows what is going on")
     parser.set_defaults(run=run)
 
 
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
     data = read_input(arguments.file)
     try:
-        with contextlib.closing(LocalClient(settings)) as client, PhaseLine() as on_phase:
+        with contextlib.closing(LocalClient(settings)) as client, PhaseLine(arguments.quiet) as on_phase:
             page = client.extract(data, url=arguments.url, content_type=arguments.content_type, on_phase=on_phase)
     except WebResearchError as error:
         if arguments.json:

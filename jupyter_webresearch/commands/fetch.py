@@ -56,6 +56,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--save", metavar="PATH", help="write the body to this file, or into this folder, instead")
     parser.add_argument("--force", action="store_true", help="with --save: replace a file that is there")
     parser.add_argument("--json", action="store_true", help="print the Page as JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no line that shows what is going on")
     parser.set_defaults(run=run)
 
 
@@ -83,7 +84,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         any_status=arguments.any_status,
     )
     try:
-        with contextlib.closing(LocalClient(settings)) as client, PhaseLine() as on_phase:
+        with contextlib.closing(LocalClient(settings)) as client, PhaseLine(arguments.quiet) as on_phase:
             if arguments.save is not None:
                 folder, name = _target(arguments.save)
                 page = client.save(request, folder, name, arguments.force, on_phase)

@@ -26,6 +26,9 @@ __all__ = [
 NAME = "jupyter webresearch"
 LONGEST = 2000  # characters of a complaint
 
+# jupyter_client and jupyter_server set them for kernels, and what a kernel starts inherits them.
+_KERNEL_VARIABLES = ("JPY_PARENT_PID", "JPY_SESSION_NAME")
+
 # Control characters (C0, DEL, C1), line and paragraph separators, marks that reorder text (UAX #9), lone surrogates.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -102,15 +105,29 @@ def complain(error: WebResearchError) -> None:
         sys.stderr.flush()
 
 
+def _is_live_terminal() -> bool:
+    in_cell = any(os.environ.get(variable) for variable in _KERNEL_VARIABLES)
+    is_capable = os.name == "nt" or os.environ.get("TERM", "") not in ("", "dumb")
+    return sys.stderr is not None and sys.stderr.isatty() and is_capable and not in_cell
+
+
 class PhaseLine:
     """The phase of an operation on a line of a terminal, replaced as it changes and gone at the end.
 
-    Without a terminal nothing is written.
+    Nothing is written without a terminal that can replace it, nor in a notebook's ``!`` cell: there standard error is a
+    terminal, but what is written stays in the notebook.
+
+    Parameters
+    ----------
+    quiet
+        Write nothing in any case.
     """
 
-    def __enter__(self) -> PhaseLine:
-        self._live = sys.stderr is not None and sys.stderr.isatty()
+    def __init__(self, quiet: bool = False) -> None:
+        self._live = not quiet and _is_live_terminal()
         self._width = 0
+
+    def __enter__(self) -> PhaseLine:
         return self
 
     def __call__(self, phase: str) -> None:
@@ -122,7 +139,7 @@ class PhaseLine:
 
     def _replace(self, text: str) -> None:
         if self._live:
-            # By blanks, not by an escape sequence: a notebook's `!` cell is a terminal that knows no more than \r.
+            # By blanks, not by an escape sequence, which some terminals don't know.
             sys.stderr.write(f"\r{text.ljust(self._width)}" + ("" if text else "\r"))
             sys.stderr.flush()
             self._width = len(text)
