@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "CLOSED_BY_PARSER",
     "CLOSED_BY_US",
+    "ENDING",
     "LIST_ITEMS",
     "PASSED_IN_LISTS",
     "PHRASING",
@@ -72,6 +73,9 @@ CLOSED_BY_US: dict[str, frozenset[str]] = {
     **dict.fromkeys(_ROW_GROUPS, frozenset({*_ROW_GROUPS, "tr", "td", "th", "p"})),
 }
 """By start tag: which open elements it ends by the HTML Standard (13.1.2.4 and 13.2.6.4.7) that libxml2 leaves open."""
+
+ENDING = CLOSED_BY_PARSER.keys() | CLOSED_BY_US.keys()
+"""Elements whose start tag ends any other."""
 
 LIST_ITEMS = frozenset({"li", "dt", "dd"})
 """Elements that end their kind over more than phrasing."""

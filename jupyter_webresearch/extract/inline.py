@@ -13,7 +13,7 @@ from jupyter_webresearch.extract.escape import code_span
 from jupyter_webresearch.extract.tex import markdown_tex
 from jupyter_webresearch.extract.tree import Formula
 
-__all__ = ["CODE", "STYLES", "code", "finish", "formula", "note_mark", "one_line_math", "split_display"]
+__all__ = ["CODE", "MARKED", "STYLES", "code", "finish", "formula", "note_mark", "one_line_math", "split_display"]
 
 CODE = frozenset({"code", "tt", "kbd", "samp"})
 
@@ -22,6 +22,9 @@ STYLES = {
     **dict.fromkeys(("em", "i"), ("\x03", "\x04")),
     **dict.fromkeys(("del", "s", "strike"), ("\x05", "\x06")),
 }
+MARKED = re.compile("[\x01-\x0f]|[^\\S ]|  ")
+"""What :func:`finish` has something to do about, beyond spaces at the ends."""
+
 _MARKS = {"\x01": "**", "\x02": "**", "\x03": "*", "\x04": "*", "\x05": "~~", "\x06": "~~"}
 _CLOSES = {"\x01": "\x02", "\x03": "\x04", "\x05": "\x06"}
 _MARK = re.compile("[\x01-\x06]")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from jupyter_webresearch.extract.implied_ends import (
     CLOSED_BY_PARSER,
     CLOSED_BY_US,
+    ENDING,
     LIST_ITEMS,
     PASSED_IN_LISTS,
     PHRASING,
@@ -38,6 +39,8 @@ VOID = frozenset({
 RAW_TEXT = frozenset({
     "script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes",
 })  # fmt: skip
+
+_CHILDLESS = VOID | RAW_TEXT
 
 # Void elements that libxml2 (2.14) takes for containers, so that one nests in another.
 _EMPTY_BY_US = frozenset({"bgsound", "command", "embed", "keygen", "source", "track"})
@@ -150,34 +153,42 @@ class _Scan:
         self.texts: list[str] = []
 
     def run(self) -> Bounded:
-        source = self.source
+        source, stack, places, texts = self.source, self.stack, self.places, self.texts
+        max_elements, long = self.limits.max_elements, 2 * self.limits.max_attributes
         last = source.rfind(">")
-        tokens = unterminated = position = 0
-        while 0 <= (start := source.find("<", position)) < last:
+        find, match_tag = source.find, _TAG.match
+        tokens = unterminated = position = elements = 0
+        while 0 <= (start := find("<", position)) < last:
             tokens += 1
             if start > position:
-                self.texts.append(source[position:start])
-            match = _TAG.match(source, start) if unterminated < _MAX_UNTERMINATED else _LOOSE_TAG.match(source, start)
+                texts.append(source[position:start])
+            match = match_tag(source, start)
             if match is None:
                 position, failed = self._other(start)
                 if position == start + 1:
-                    self.texts.append("<")
+                    texts.append("<")
                 unterminated += failed
+                if unterminated >= _MAX_UNTERMINATED:
+                    match_tag = _LOOSE_TAG.match
                 continue
-            position = match.end()
             closing, name, rest = match.groups()
-            if self.elements + (not closing) > self.limits.max_elements or tokens > 4 * self.limits.max_elements:
-                self.all_elements = self.elements + len(_START.findall(source, start))
+            if (elements >= max_elements and not closing) or tokens > 4 * max_elements:
+                self.all_elements = elements + len(_START.findall(source, start))
                 self._drop(start, len(source))
                 position = len(source)
                 break
+            position = match.end()
             name = name.lower()
             if closing:
-                # What follows the end of the body belongs to it all the same; the parser would stop there.
-                kept = name not in ("body", "html") and self._end(name, start)
+                if stack and stack[-1] == name and name not in _ONCE:
+                    places[stack.pop()].pop()
+                    kept = len(stack) < self.limits.max_depth
+                else:
+                    # What follows the end of the body belongs to it all the same; the parser would stop there.
+                    kept = name not in ("body", "html") and self._end(name, start)
             else:
-                self.elements += 1
-                if self.stack:
+                elements += 1
+                if stack and name in ENDING:
                     self._imply_ends(name, start)
                 kept = self._start(name, rest)
                 if name in RAW_TEXT:
@@ -186,8 +197,9 @@ class _Scan:
                 self._drop(start, position, "" if kept else " ")
             elif name in _EMPTY_BY_US and not closing and not rest.endswith("/"):
                 self._drop(position, position, f"</{name}>")
-            elif len(rest) > 2 * self.limits.max_attributes:
+            elif len(rest) > long:
                 self._bound_attributes(match)
+        self.elements = elements
         self.pieces.append(source[self.copied :])
         if last < position or "<" not in source[position:]:
             self.texts.append(source[position:])
@@ -203,7 +215,7 @@ class _Scan:
             while stack and stack[-1] in closed:
                 places[stack.pop()].pop()
         ends = CLOSED_BY_US.get(name)
-        if not ends:
+        if not ends or not any(map(places.get, ends)):
             return
         found = len(stack)
         if name in TABLE_PARTS:
@@ -234,7 +246,7 @@ class _Scan:
         """Note a start tag; return whether it is within the nesting that is read."""
         stack = self.stack
         within = len(stack) < self.limits.max_depth
-        if name in VOID or name in RAW_TEXT or (rest.endswith("/") and (self.places["svg"] or self.places["math"])):
+        if name in _CHILDLESS or (rest.endswith("/") and (self.places["svg"] or self.places["math"])):
             return within or name == "br"
         if name in _ONCE and self.places[name]:
             return False

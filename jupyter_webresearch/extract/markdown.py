@@ -124,9 +124,11 @@ class Renderer:
         if not run or (len(run) == 1 and run[0] == " "):
             run.clear()
             return
-        text = inline.finish("".join(run))
+        text = "".join(run)
         run.clear()
-        for part in inline.split_display(text):
+        # Plain words, which most are, need none of it.
+        parts = inline.split_display(inline.finish(text)) if inline.MARKED.search(text) else (text.strip(" "),)
+        for part in parts:
             if part.startswith("$$"):
                 blocks.append(part)
             elif part:
@@ -180,7 +182,10 @@ class Renderer:
         """Return everything inside an element as one line."""
         run: list[str] = []
         self._everything(element, run)
-        return _WHITE.sub(" ", inline.one_line_math(inline.finish("".join(run)))).strip()
+        text = "".join(run)
+        if inline.MARKED.search(text) is None:
+            return text.strip(" ")
+        return _WHITE.sub(" ", inline.one_line_math(inline.finish(text))).strip()
 
     def _everything(self, element: etree._Element, run: list[str]) -> None:
         self._text(element.text, run)

@@ -200,6 +200,8 @@ class ExtractionPool:
                 failures.append(failure)
                 if failure.reason in ("protocol", "start", "closed"):
                     break
+                if failure.reason == "large":
+                    notes.append("limits: too large to look for the article in it")
                 if failure.reason in ("time", "memory", "size") and stage in _STAGE_NAMES:
                     notes.append(f"limits: {failure.reason} for {_STAGE_NAMES[stage]}")
             else:
@@ -228,7 +230,7 @@ class ExtractionPool:
             try:
                 return work.result()  # type: ignore[no-any-return]  # exchange returns an Extraction
             except StageFailed as failure:
-                if failure.reason not in ("error", "size", "empty"):
+                if failure.reason not in ("error", "size", "empty", "large"):
                     self._drop_worker(slot)
                 raise
         finally:

@@ -59,8 +59,8 @@ class StageFailed(Exception):
     Attributes
     ----------
     reason
-        ``time``, ``memory``, ``size`` (of the answer), ``empty`` (no words), ``error`` (in the extraction), ``crash``,
-        ``protocol``, ``start`` or ``closed``.
+        ``time``, ``memory``, ``size`` (of the answer), ``empty`` (no words), ``large`` (for its stage), ``error`` (in
+        the extraction), ``crash``, ``protocol``, ``start`` or ``closed``.
     detail
         What is known of it, for people; nothing of the page.
     """
@@ -194,7 +194,7 @@ class WorkerProcess:
         Raises
         ------
         StageFailed
-            When it gave no extraction; unless the reason is ``error``, ``size`` or ``empty`` the worker is of no more
+            When it gave no extraction; unless the reason is ``error``, ``size``, ``large`` or ``empty`` the worker is of no more
             use.
         """
         self.pages += 1
@@ -212,7 +212,7 @@ class WorkerProcess:
                 raise FrameError("an answer to another page")
             if "failed" not in first:
                 return read_extraction(lines, markdown)
-        reason = first["failed"] if first["failed"] in ("memory", "size", "error", "empty") else "protocol"
+        reason = first["failed"] if first["failed"] in ("memory", "size", "error", "empty", "large") else "protocol"
         raise StageFailed(reason, str(first.get("detail", "")))
 
     def kill(self) -> None:

@@ -100,8 +100,12 @@ def _extend(leaves: Leaves, cut: dict[etree._Element, list[etree._Element]]) -> 
                 leaf.keep = bool(leaf.words)
 
 
-def drop_chrome(leaves: Leaves) -> None:
+def drop_chrome(leaves: Leaves, body: etree._Element) -> None:
     """Mark every leaf of the page with ``keep`` but navigation and footer, unless those hold most of it."""
+    if next(body.iter("nav", "footer"), None) is None:
+        for leaf in leaves.all:
+            leaf.keep = True
+        return
     for leaf in leaves.all:
         leaf.keep = not any(node.tag in ("nav", "footer") for node in (leaf.block, *leaf.block.iterancestors()))
     kept = sum(len(leaf.words) for leaf in leaves.all if leaf.keep)

@@ -63,6 +63,8 @@ def main(load: Callable[[], Extract] | None = None) -> None:
     except Exception as error:
         _send(encode_lines({"failed": "start", "detail": _describe(error)}))
         return
+    # Nothing but a walk over all that lives would come of it while a page is read; between pages it is done by hand.
+    gc.disable()
     _send(encode_lines({"ready": True, "fences": fences}))
     while (frame := read_frame(lambda size: os.read(0, size), _ANY_LENGTH)) is not None:
         header, body = frame
@@ -91,6 +93,7 @@ def _warm_up(extract: Extract) -> None:
 
 
 def _answer(extract: Extract, request: dict[str, Any], body: bytes) -> None:
+    from jupyter_webresearch.extract.document import TooLargeForArticle
     from jupyter_webresearch.extract.limits import Limits
 
     end_after(request["seconds"] + _GRACE)
@@ -112,6 +115,8 @@ def _answer(extract: Extract, request: dict[str, Any], body: bytes) -> None:
             header, markdown = encode_lines({"id": number, "failed": "empty"}), b""
         elif len(header) + len(markdown) > request["max_answer"]:
             header, markdown = encode_lines({"id": number, "failed": "size"}), b""
+    except TooLargeForArticle:
+        header, markdown = encode_lines({"id": number, "failed": "large"}), b""
     except MemoryError:
         header, markdown = encode_lines({"id": number, "failed": "memory"}), b""
     except Exception as error:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from jupyter_webresearch.extract.document import Limits, extract_document
+from jupyter_webresearch.extract.document import Limits, TooLargeForArticle, extract_document
 from jupyter_webresearch.extract.flat import paragraphs_of
 from jupyter_webresearch.extract.limits import bound_source
 from jupyter_webresearch.extract.tables import CellBudget, grid_of
@@ -62,6 +62,8 @@ DEPTHS = [(depth, tag) for depth in (10, 190, 240, 1000, 3000) for tag in TAGS] 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize(("depth", "tag"), DEPTHS)
 def test_text_is_there_at_any_depth(depth, tag, stage):
+    if stage == "article" and depth > 40_000:
+        stage = "page"
     inner = f"<{tag}>" * depth + "<p>the deepest words</p>" + f"</{tag}>" * depth
     extraction = extract(f"<p>Some words before.</p>{inner}<p>Some words after.</p>", stage)
     for words in ("words before", "the deepest words", "words after"):
@@ -221,7 +223,13 @@ def test_many_siblings_are_chosen_whole():
     assert all(f"number {i} has" in extraction.markdown for i in range(3000))
 
 
-def test_what_is_too_large_for_the_article_is_the_whole_page():
-    extraction = extract("<p>Some words.</p>" + "<p>x</p>" * 41_000, "article")
-    assert extraction.extractor == "page"
-    assert extraction.limits == ("limits: too large to look for the article in it",)
+@pytest.mark.parametrize(
+    "source",
+    ["<p>x" * 41_000, "<table>" + "<tr><td colspan=1000 rowspan=30>x" * 10 + "</table>"],
+    ids=["elements", "spans"],
+)
+def test_what_is_too_large_for_the_article_says_so_at_once(source):
+    start = time.process_time()
+    with pytest.raises(TooLargeForArticle):
+        extract("<p>Some words.</p>" + source, "article")
+    assert time.process_time() - start < 0.3
