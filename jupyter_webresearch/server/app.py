@@ -15,6 +15,7 @@ from jupyter_webresearch.config import CONFIGURABLES, Settings
 from jupyter_webresearch.config_loading import load_settings
 from jupyter_webresearch.errors import Failed, WebResearchError
 from jupyter_webresearch.policy.machine import jupyter_ports
+from jupyter_webresearch.server.exported_settings import exported_settings
 from jupyter_webresearch.server.exported_url import exported_environment
 from jupyter_webresearch.server.handlers import ROUTES
 from jupyter_webresearch.server.kernel_auth import ProofVerifier
@@ -89,8 +90,8 @@ class WebResearchApp(ExtensionApp):
         self.handlers.extend(ROUTES)
 
     async def _start_jupyter_server_extension(self, serverapp: Any) -> None:
-        """Tell kernels where this server is, now that the port is final, and watch their lives."""
-        self._exported = await exported_environment(serverapp)
+        """Tell kernels where this server is, now that the port is final, and how it is set; watch their lives."""
+        self._exported = {**await exported_environment(serverapp), **exported_settings(serverapp.cli_config)}
         self._found = {name: os.environ.get(name) for name in self._exported}
         os.environ.update(self._exported)
         self._events = serverapp.event_logger

@@ -10,11 +10,16 @@ from pathlib import Path
 
 import psutil
 import pytest
+from traitlets.config import Config, Configurable
+from traitlets.config.loader import DeferredConfigString
 
+from jupyter_webresearch.config import WebDisplay, WebKernel, settings_of
+from jupyter_webresearch.config_sources import environment_level
 from jupyter_webresearch.engine import Engine
 from jupyter_webresearch.errors import Failed
 from jupyter_webresearch.kernel.discovery import URL_VARIABLE
-from tests.server.running import ThreadServer
+from jupyter_webresearch.server.exported_settings import exported_settings
+from tests.server.running import ThreadServer, start_kernel
 from tests.sites import Site
 from tests.sites.network import MappedDialler, StubResolver
 
@@ -92,6 +97,39 @@ def test_the_environment_is_left_as_it_was_found(
     with server_for(web, tmp_path) as server:
         assert str(server.app.port) in os.environ[URL_VARIABLE]
     assert os.environ.get(URL_VARIABLE) == found
+
+
+@pytest.mark.parametrize("found", [None, "500"])
+def test_what_the_command_line_sets_for_kernels_reaches_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: str | None
+) -> None:
+    variable = "JUPYTER_WEBRESEARCH_WEBDISPLAY_MAX_CHARS"
+    monkeypatch.delenv(variable, raising=False)
+    if found is not None:
+        monkeypatch.setenv(variable, found)
+    arguments = ["--WebDisplay.max_chars=300", "--WebKernel.local_mode=warn", "--WebFetch.timeout=9"]
+    with ThreadServer(tmp_path, arguments=arguments) as server:
+        kernel = start_kernel(server.caller(), server.folders.runtime)
+        try:
+            printed = kernel.run(
+                "from jupyter_webresearch.config_loading import load_settings; now = load_settings()\n"
+                "print(now.display.max_chars, now.display.columns, now.kernel.local_mode, now.fetch.timeout)"
+            )
+        finally:
+            kernel.close()
+    assert printed.split() == ["300", "100", "warn", "30.0"]
+    assert os.environ.get(variable) == found
+
+
+@pytest.mark.parametrize("cls", [WebDisplay, WebKernel], ids=lambda cls: cls.__name__)
+def test_every_setting_of_kernels_is_handed_on_as_it_is_read(cls: type[Configurable]) -> None:
+    for name, trait in settings_of(cls).items():
+        value = trait.metadata["choices"][-1] if "choices" in trait.metadata else trait.metadata["range"][0]
+        given = exported_settings(
+            Config({cls.__name__: {name: DeferredConfigString(str(value))}, "WebFetch": {"timeout": 9}})
+        )
+        assert environment_level(given).values == {f"{cls.__name__}.{name}": value}
+    assert exported_settings(Config()) == {}
 
 
 def test_another_servers_address_is_left_alone(web: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
