@@ -13,6 +13,7 @@ from jupyter_webresearch.kernel.cell_markdown import as_cell, as_fence
 from jupyter_webresearch.kernel.inert import CLOSE, OPEN, link, literal
 from jupyter_webresearch.kernel.json_form import indented
 from jupyter_webresearch.kernel.plain_form import wrapped
+from jupyter_webresearch.kinds import kind_of
 
 if TYPE_CHECKING:
     from jupyter_webresearch.config import WebDisplay
@@ -109,7 +110,7 @@ def _facts(page: Page) -> list[str]:
     if page.truncated_body:
         announced = f" of {page.announced_bytes:,} announced" if page.announced_bytes else ""
         facts.append(f"body cut: {page.body_bytes:,} bytes kept{announced}")
-    if not page.window.total and not page.markdown and page.saved is None:
+    if not (page.markdown or page.window.total or page.source.bytes or page.saved):
         facts.append(f"status {page.status}, empty body")
     if page.hidden:
         facts.append(f"hidden: {page.hidden:,} invisible elements or characters removed")
@@ -210,7 +211,7 @@ def _said_with(said: str, ways: list[tuple[str, str]]) -> tuple[str, str]:
 
 def _is_raw(page: Page) -> bool:
     """Return whether the source is shown where an article could be."""
-    return page.kind == "html" and page.extractor == "as-is"
+    return page.extractor == "as-is" and kind_of(page.content_type.partition(";")[0].strip().lower()) == "html"
 
 
 def _age(seconds: float) -> str:

@@ -134,10 +134,12 @@ def test_a_post_is_read_on_by_the_page_itself() -> None:
 
 
 def test_reading_on_in_a_source_stays_in_the_source() -> None:
-    raw = page("<p>\n" * 40_000, extractor="as-is")
+    raw = page("<p>\n" * 40_000, kind="text", extractor="as-is")
     assert re.search(r"%webfetch https://www\.example\.org/tides --offset \d+ --raw   reads on", plain_form(raw))
     assert answer_text(raw).endswith(f"--offset {raw.window.end} --raw")
-    assert "--raw" not in plain_form(page(LONG)) + plain_form(page("a,b\n" * 40_000, kind="csv", extractor="as-is"))
+    assert "--raw" not in plain_form(page(LONG)) + plain_form(
+        page("a,b\n" * 40_000, kind="csv", content_type="text/csv", extractor="as-is")
+    )
 
 
 @pytest.mark.parametrize("status", [200, 204, 205])
@@ -146,6 +148,8 @@ def test_an_empty_body_is_said(status: int) -> None:
     for text in (*mimebundle(empty).values(), answer_text(empty)):
         assert f"status {status}, empty body" in text
         assert "words" not in text
+    unread = replace(empty, source=replace(empty.source, bytes=9), notes=("a body of type x/y is not shown",))
+    assert "empty body" not in plain_form(unread)
 
 
 def test_a_short_page_has_no_closing_line() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,18 @@ def test_into_puts_the_result_in_a_variable(loaded: InteractiveShell) -> None:
     assert loaded.user_ns["_"] is outcomes
     run(loaded, f"%webfetch {URL}/article --into page;")
     assert loaded.user_ns["page"].title == "An article"
+
+
+def test_the_hint_reads_on_as_it_stands(loaded: InteractiveShell) -> None:
+    for options in ("", " --raw"):
+        page = run(loaded, f"%webfetch {URL}/article --max-bytes 300{options}")
+        (hint,) = re.findall(r"^  (%webfetch .*?)   reads on$", repr(page), re.MULTILINE)
+        assert run(loaded, hint).markdown.startswith(page.next().markdown)
+
+
+@pytest.mark.parametrize("arguments", ["/article -X HEAD", "/status?code=204", "/status?code=204 -X DELETE"])
+def test_an_answer_without_a_body_says_so(loaded: InteractiveShell, arguments: str) -> None:
+    assert re.search(r"\[status 20[04], empty body\]", repr(run(loaded, f"%webfetch {URL}{arguments}")))
 
 
 def completions(shell: InteractiveShell, line: str) -> set[str]:
