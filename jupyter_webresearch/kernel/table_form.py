@@ -39,7 +39,7 @@ def mimebundle(table: Table) -> dict[str, str]:
     inner = "\n\n".join(part for part in markdown if part)
     return {
         "text/markdown": f"{OPEN}\n\n{inner}\n\n{CLOSE}",
-        "text/plain": "\n\n".join(part for part in plain if part),
+        "text/plain": "\n\n".join(part for part in plain if part) or repr(table),
     }
 
 

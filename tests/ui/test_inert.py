@@ -6,6 +6,7 @@ import pytest
 
 from jupyter_webresearch.kernel.cell_markdown import as_cell
 from jupyter_webresearch.kernel.inert import CLOSE, OPEN, link, literal
+from jupyter_webresearch.models import Table
 from tests.ui import hostile
 from tests.ui.conftest import Desk
 
@@ -103,6 +104,8 @@ async def test_no_mixture_of_markup_comes_alive(desk: Desk) -> None:
         )
         == []
     )
+    tables = [Table((text, "b"), ((text, text),), text)._repr_mimebundle_() for text in texts]
+    assert await render(desk, [table["text/markdown"] for table in tables]) == []
     assert await desk.page.evaluate("() => window.__ran ?? []") == []
     assert desk.elsewhere() == []
 
