@@ -12,7 +12,7 @@ import contextlib
 import ssl
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -232,7 +232,7 @@ class Engine:
         session: Session,
         requests: Sequence[FetchRequest],
         on_event: Callable[[int, str], None] = _ignore_event,
-        on_result: Callable[[int, Page | WebResearchError], None] | None = None,
+        on_result: Callable[[int, Page | WebResearchError], Awaitable[object] | None] | None = None,
     ) -> list[Page | WebResearchError]:
         """Read many URLs, politely: a few at once, fewer to one host.
 
@@ -246,7 +246,8 @@ class Engine:
             Told ``(index, phase)`` as the phases of each request begin.
         on_result
             Told ``(index, outcome)`` as soon as each request is done, whichever is done first. It then has them all:
-            nothing is gathered here, where a thousand Pages would wait for the last.
+            nothing is gathered here, where a thousand Pages would wait for the last. If it returns an awaitable, the
+            request keeps its turn until that is done, and so bounds how many outcomes wait to be taken.
 
         Returns
         -------

@@ -8,7 +8,8 @@ import json
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 
 import anyio
@@ -88,7 +89,7 @@ class Fetcher:
         session: Session,
         requests: Sequence[FetchRequest],
         on_event: Callable[[int, str], None],
-        on_result: Callable[[int, Page | WebResearchError], None] | None,
+        on_result: Callable[[int, Page | WebResearchError], Awaitable[object] | None] | None,
     ) -> list[Page | WebResearchError]:
         """Read many URLs; see :meth:`jupyter_webresearch.engine.Engine.fetch_many`."""
         limit = asyncio.Semaphore(self._settings.batch_concurrency)
@@ -96,12 +97,13 @@ class Fetcher:
             lambda: asyncio.Semaphore(self._settings.batch_per_host)
         )
 
-        async def _outcome(index: int, request: FetchRequest) -> Page | WebResearchError:
+        async def _outcome(index: int, request: FetchRequest, turn: AsyncExitStack) -> Page | WebResearchError:
             try:
                 host = self._guard.check_url(request.url).host
                 # The host's turn first: who waits for it must not hold a place that another host could use.
-                async with per_host[host], limit:
-                    return await self.fetch(session, request, lambda phase: on_event(index, phase))
+                await turn.enter_async_context(per_host[host])
+                await turn.enter_async_context(limit)
+                return await self.fetch(session, request, lambda phase: on_event(index, phase))
             except WebResearchError as error:
                 return error
             except Exception:  # a fault of ours must not take the other outcomes along
@@ -109,10 +111,15 @@ class Fetcher:
                 return WebResearchError("internal", CODES["internal"].meaning)
 
         outcomes: dict[int, Page | WebResearchError] = {}
-        deliver = on_result or outcomes.__setitem__
+        deliver: Callable[[int, Page | WebResearchError], Awaitable[object] | None] = on_result or outcomes.__setitem__
 
         async def _deliver(index: int, request: FetchRequest) -> None:
-            deliver(index, await _outcome(index, request))
+            async with AsyncExitStack() as turn:
+                outcome = await _outcome(index, request, turn)
+                # Still in its turn: for a caller who takes them slowly no more are made than the batch reads at once.
+                taken = deliver(index, outcome)
+                if taken is not None:
+                    await taken
 
         for index in range(len(requests)):
             on_event(index, "queued")

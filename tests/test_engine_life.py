@@ -145,6 +145,32 @@ def test_outcomes_that_are_delivered_are_not_gathered_too(reader: Reader) -> Non
     assert sorted(index for index, _ in delivered) == [0, 1, 2, 3, 4]
 
 
+def test_who_takes_outcomes_slowly_gets_no_more_made_and_holds_up_nobody_else(reader: Reader, site: Site) -> None:
+    most = Settings().fetch.batch_concurrency
+    delivered: list[int] = []
+    full, go_on = asyncio.Event(), asyncio.Event()
+
+    async def take(index: int, _outcome: Page | WebResearchError) -> None:
+        delivered.append(index)
+        if len(delivered) == most:
+            full.set()
+        await go_on.wait()
+
+    async def read() -> int:
+        requests = [FetchRequest(f"http://h{n}.example.org/plain?{n}") for n in range(3 * most)]
+        batch = asyncio.ensure_future(reader.engine.fetch_many(reader.session, requests, on_result=take))
+        await asyncio.wait_for(full.wait(), 30)
+        other = await reader.engine.fetch(reader.session, FetchRequest(f"http://{HOST}/plain?other"))
+        assert other.status == 200
+        held = len(delivered)
+        go_on.set()
+        await asyncio.wait_for(batch, 30)
+        return held
+
+    assert reader.engine.submit(read()).result(60) == most
+    assert sorted(delivered) == list(range(3 * most))
+
+
 # ------------------------------------------------------------------ offline
 
 

@@ -72,7 +72,12 @@ class BatchHandler(OperationHandler):
 
         async def all_of_them() -> dict[str, Any]:
             """Send phases and outcomes and return the last line."""
-            await self.run(lambda tell: engine.fetch_many(session, requests, tell, tell), line)
+            await self.run(
+                lambda tell: engine.fetch_many(
+                    session, requests, tell, lambda index, outcome: asyncio.wrap_future(tell(index, outcome))
+                ),
+                line,
+            )
             return {"result": "done"}
 
         await self.stream(all_of_them)

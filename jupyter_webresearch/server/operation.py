@@ -27,8 +27,11 @@ NDJSON = "application/x-ndjson"
 
 _NEVER = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})  # RFC 9110 section 12.4.2
 
-Tell = Callable[..., None]
-"""Called by the engine with what :meth:`OperationHandler.run` hands to its ``on_event``."""
+Tell = Callable[..., Any]
+"""Called by the engine with what :meth:`OperationHandler.run` hands to its ``on_event``.
+
+It returns a :class:`concurrent.futures.Future` that is done when the event has been sent.
+"""
 
 
 class OperationHandler(WebResearchHandler):
@@ -62,23 +65,32 @@ class OperationHandler(WebResearchHandler):
             ``cancelled`` when it was ended, by the caller's hanging up among others; whatever the work raises.
         """
         loop = asyncio.get_running_loop()
-        happened: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
+        happened: asyncio.Queue[tuple[tuple[Any, ...], concurrent.futures.Future[None]] | None] = asyncio.Queue()
 
-        def post(event: tuple[Any, ...] | None) -> None:
+        def post(event: tuple[tuple[Any, ...], concurrent.futures.Future[None]] | None) -> None:
             """Hand an event, or None at the end, over to the server's loop."""
             with contextlib.suppress(RuntimeError):  # the server's loop has closed
                 loop.call_soon_threadsafe(happened.put_nowait, event)
 
+        def tell(*event: Any) -> concurrent.futures.Future[None]:
+            """Hand an event over, and tell when it was sent: who makes large ones waits for that."""
+            sent: concurrent.futures.Future[None] = concurrent.futures.Future()
+            post((event, sent))
+            return sent
+
         engine = await self.engine()
-        future = self._running = engine.submit(work(lambda *event: post(event)))
+        future = self._running = engine.submit(work(tell))
         future.add_done_callback(lambda _: post(None))
         if self._hung_up:  # while the engine was made
             future.cancel()
         try:
-            while (event := await happened.get()) is not None:
+            while (news := await happened.get()) is not None:
+                event, sent = news
                 if on_event is not None:
                     await self.send_line(on_event(*event))
                     await asyncio.sleep(0)  # neither a full queue nor a socket that takes all lets others have a turn
+                if sent.set_running_or_notify_cancel():
+                    sent.set_result(None)
             outcome: T = future.result()
         except (concurrent.futures.CancelledError, StreamClosedError):
             raise Failed("cancelled", "the operation was interrupted") from None

@@ -66,7 +66,7 @@ def test_a_server_stops_whose_engine_could_never_be_made(
 )
 def test_stopping_while_something_runs(web: Site, tmp_path: Path, route: str, body: object, accept: str) -> None:
     before = sum(request.path == "/hang" for request in web.seen)
-    threads = set(threading.enumerate())
+    threads, children = set(threading.enumerate()), set(psutil.Process().children(recursive=True))
     with server_for(web, tmp_path) as server:
         call = server.caller()
         call("POST", "webresearch/fetch", ARTICLE)  # so that there is something to leave behind
@@ -79,9 +79,8 @@ def test_stopping_while_something_runs(web: Site, tmp_path: Path, route: str, bo
     connection.close()
     assert last.get("error", last)["code"] == "cancelled"
     assert [t for t in set(threading.enumerate()) - threads if "webresearch" in t.name] == []
-    assert [
-        child for child in psutil.Process().children(recursive=True) if "extract" in " ".join(child.cmdline())
-    ] == []
+    left = set(psutil.Process().children(recursive=True)) - children
+    assert [child for child in left if "extract" in " ".join(child.cmdline())] == []
     with pytest.raises(Failed, match="stopping"):
         asyncio.run(server.extension.engine())
 

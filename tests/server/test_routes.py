@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import logging
+import socket
 import threading
 from typing import Any
 
@@ -185,6 +186,43 @@ def test_a_batch_delivers_what_is_done_while_the_rest_is_read(call: Caller, web:
     connection.close()
     assert done[1]["result"]["status"] == 200
     assert done[2]["error"]["code"] == "blocked_address"
+
+
+def test_a_batch_waits_for_who_reads_slowly(server: ThreadServer, call: Caller) -> None:
+    engine = server.on_loop(server.extension.engine)
+    count, pending, most = 80, 0, 0
+    full = threading.Event()
+    real = engine.fetch_many
+
+    async def watched(session: Any, requests: Any, tell: Any, deliver: Any) -> Any:
+        async def count_while_it_waits(index: int, outcome: Any) -> None:
+            nonlocal pending, most
+            pending += 1
+            most = max(most, pending)
+            if pending == engine.settings.fetch.batch_concurrency:
+                full.set()
+            await deliver(index, outcome)
+            pending -= 1
+
+        return await real(session, requests, tell, count_while_it_waits)
+
+    urls = [f"http://h{n}.example.org/big?type=text/plain&size=150000" for n in range(count)]
+    body = {"requests": [{"url": url, "max_bytes": 131_072, "raw": True} for url in urls]}
+    engine.fetch_many = watched
+    try:
+        with socket.socket() as slow:
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            slow.connect(("127.0.0.1", server.app.port))
+            connection = call.connect()
+            connection.sock = slow
+            with call.send(connection, "POST", "webresearch/batch", body) as response:
+                assert full.wait(30)
+                assert call("POST", "webresearch/fetch", {"url": PAGE}).status == 200
+                lines = [json.loads(line) for line in response.read().splitlines()]
+    finally:
+        del engine.fetch_many
+    assert sum("result" in line and "index" in line for line in lines) == count
+    assert (most, pending) == (engine.settings.fetch.batch_concurrency, 0)
 
 
 def test_extract(call: Caller, web: Site) -> None:
