@@ -29,11 +29,56 @@ Every setting is a trait. It can be given
       c = get_config()
       c.WebFetch.timeout = 10
 
+A Jupyter server takes the same arguments: `jupyter lab --WebFetch.timeout=10`. It hands those of `WebDisplay` and
+`WebKernel` on to its kernels.
+
 The command line wins over the environment, the environment over files, and among files the order is Jupyter's own.
 `jupyter webresearch config` shows every value in force and where it comes from.
 
 A setting that does not exist, a value of the wrong type or outside its range, and a file that can't be read or run stop
 the start, and the message names them.
+
+## Examples for JupyterLab
+
+**Read a wiki inside the company** at `https://wiki.corp.example/`, whose address is 10.20.3.4. For one start:
+
+    jupyter lab --WebPolicy.allow_private_networks=10.20.0.0/16
+
+Several networks stand between commas. Everything else that is not public stays refused, and a site elsewhere can't
+send a reader there by a redirect or by DNS unless that network is allowed, so name the smallest one that will do.
+
+**Allow another port, and block a site, for every start.** In `~/.jupyter/jupyter_webresearch_config.py`:
+
+    c = get_config()
+    c.WebPolicy.allowed_ports.append(9000)
+    c.WebPolicy.extra_blocked = ["*.tracker.example"]
+
+The first line widens the default list by a port; `c.WebPolicy.allowed_ports = [443]` would narrow it to one. Servers
+and kernels both read this file; a server that finds these settings in `jupyter_server_config.py`, which kernels do not
+read, does not start.
+
+**Be strict in a container or a scheduled run,** where the environment is what one can set:
+
+    JUPYTER_WEBRESEARCH_WEBPOLICY_ALLOWED_PORTS=443
+    JUPYTER_WEBRESEARCH_WEBKERNEL_LOCAL_MODE=deny
+
+Now only port 443 is read, and a kernel reads nothing unless a Jupyter server with this extension does it. What a
+notebook changes in its own environment widens nothing on Linux.
+
+**What an operator's file does.** With this in `/etc/jupyter/jupyter_webresearch_config.py`:
+
+    c = get_config()
+    c.WebPolicy.allow_private_networks = ["10.20.0.0/16"]
+    c.WebPolicy.allowed_ports = [443]
+
+| a user gives `WebPolicy.allow_private_networks` | in force |
+|---|---|
+| nothing | `10.20.0.0/16` |
+| `10.20.3.0/24` | `10.20.3.0/24` |
+| `10.0.0.0/8` | `10.20.0.0/16` |
+| `192.168.0.0/16` | nothing private |
+
+and every user reads port 443 only. `jupyter webresearch config` names the file that narrowed a value.
 
 ## The operator's level
 

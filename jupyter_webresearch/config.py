@@ -96,9 +96,11 @@ class WebFetch(Configurable):
         config=True, unit="bytes", range=(4 * KIB, 256 * KIB)
     )
     max_request_body = Count(1 * MIB, help="Request body.").tag(config=True, unit="bytes", range=(0, 16 * MIB))
-    max_bytes = Count(48 * KIB, help="Text in one answer, as UTF-8; at most 128 KiB.").tag(
-        config=True, unit="bytes", range=(1 * KIB, 128 * KIB)
-    )
+    max_bytes = Count(
+        48 * KIB,
+        help="Text in one answer, as UTF-8; at most 40,000 characters, whatever is set. The rest is read on with an "
+        "offset.",
+    ).tag(config=True, unit="bytes", range=(1 * KIB, 128 * KIB))
     cache_seconds = Amount(600.0, help="How long a repeated request is answered from memory.").tag(
         config=True, unit="s", range=(0, 86400)
     )

@@ -9,9 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from traitlets.config.loader import KVArgParseConfigLoader
 
 from jupyter_webresearch.config import CONFIGURABLES, environment_name, settings_of
+from jupyter_webresearch.config_loading import load_settings
+from jupyter_webresearch.config_sources import command_line_config
 from jupyter_webresearch.errors import CODES
+from jupyter_webresearch.reading import MAX_CHARS
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -52,3 +56,58 @@ def test_every_setting_that_a_code_names_exists():
 def test_no_cell_of_a_table_breaks_it(generator):
     rows = [line for line in generator["errors_page"]().splitlines() if line.startswith("|")]
     assert {line.count("|") for line in rows} == {6}
+
+
+# The examples at the head of docs/settings.md
+
+
+def blocks(page):
+    """Return the indented blocks of a page's examples, in order."""
+    text = page.partition("## Examples")[2].partition("\n## ")[0]
+    found = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
+    return [re.sub("^    ", "", block, flags=re.MULTILINE) for block in found]
+
+
+def in_force(tmp_path, *, file="", operator="", environ=None, cli=None):
+    folders = {"user": file, "operator": operator}
+    for name, text in folders.items():
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "jupyter_webresearch_config.py").write_text(text)
+    path, bound = [str(tmp_path / "user"), str(tmp_path / "operator")], [str(tmp_path / "operator")]
+    return load_settings(cli=cli, environ=environ or {}, config_path=path, operator_path=bound)
+
+
+def test_the_examples_of_settings_do_what_they_say(generator, tmp_path):
+    command, file, environ, _ = blocks(generator["settings_page"]())
+    arguments = command.split()[2:]
+    of_a_server = KVArgParseConfigLoader(arguments).load_config()
+    for cli in (of_a_server, command_line_config(arguments)):
+        assert in_force(tmp_path, cli=cli).policy.allow_private_networks == ["10.20.0.0/16"]
+    policy = in_force(tmp_path, file=file).policy
+    assert (policy.allowed_ports, policy.extra_blocked) == ([80, 443, 8080, 8443, 9000], ["*.tracker.example"])
+    settings = in_force(tmp_path, environ=dict(line.split("=") for line in environ.split()))
+    assert (settings.policy.allowed_ports, settings.kernel.local_mode) == ([443], "deny")
+
+
+def test_the_table_of_what_an_operators_file_does(generator, tmp_path):
+    page = generator["settings_page"]()
+    operator = blocks(page)[-1]
+    rows = re.findall(r"^\| (nothing|`[\d./]+`) \| (nothing private|`[\d./]+`) \|$", page, re.MULTILINE)
+    assert len(rows) == 4
+    for given, expected in rows:
+        file = "" if given == "nothing" else f"c.WebPolicy.allow_private_networks = ['{given.strip('`')}']"
+        policy = in_force(tmp_path, operator=operator, file=file).policy
+        assert policy.allow_private_networks == ([] if expected == "nothing private" else [expected.strip("`")])
+        assert policy.allowed_ports == [443]
+
+
+def test_every_setting_whose_form_is_checked_says_which_forms_are_allowed(generator):
+    page = generator["settings_page"]()
+    for cls in CONFIGURABLES:
+        for name in settings_of(cls):
+            entry = page.partition(f"\n### {cls.__name__}.{name}\n")[2].partition("\n###")[0]
+            assert "- allowed: " in entry or "- a list, each entry: " in entry
+
+
+def test_the_most_characters_of_an_answer_are_told(generator):
+    assert f"at most {MAX_CHARS:,} characters" in generator["settings_page"]()

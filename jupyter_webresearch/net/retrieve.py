@@ -185,7 +185,9 @@ class Retriever:
         except httpx.ProtocolError as error:
             raise Failed("bad_response", "the answer is not valid HTTP") from error
         except httpx.TransportError as error:
-            raise Failed("unreachable", "no connection could be made, or it broke") from error
+            raise Failed(
+                "unreachable", f"no connection to {step.url.host}, port {step.url.port}, could be made, or it broke"
+            ) from error
         try:
             yield response
         finally:

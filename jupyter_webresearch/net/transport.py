@@ -314,11 +314,11 @@ def _headers_too_large(host: str) -> Failed:
 
 
 def _tls_failed(url: CheckedURL, error: BaseException, idle: float) -> Failed:
+    hint = f"port {url.port} may speak plain http://"
     if isinstance(error, httpcore.ConnectTimeout):
-        return _silent(url, idle)
+        message = f"{url.host} was silent for {idle:g} s in the TLS handshake; {hint}"
+        return Failed("timeout", message, setting="WebFetch.idle_timeout")
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
         return Failed("tls", f"the certificate of {url.host} was not accepted: {cause.verify_message}")
-    return Failed(
-        "tls", f"the TLS handshake with {url.host}, port {url.port}, failed; it may speak plain http:// there"
-    )
+    return Failed("tls", f"the TLS handshake with {url.host} failed; {hint}")

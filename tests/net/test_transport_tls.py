@@ -39,6 +39,26 @@ async def test_a_good_certificate(authority: Authority) -> None:
         assert way.dialler.open_streams == 0
 
 
+@pytest.mark.parametrize(
+    ("answer", "code"), [(b"HTTP/1.1 400 Bad Request\r\n\r\n", "tls"), (b"SSH-2.0-x\r\n", "tls"), (b"", "timeout")]
+)
+async def test_where_no_tls_is_spoken_the_message_says_what_to_try(
+    authority: Authority, answer: bytes, code: str
+) -> None:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(answer)
+        await reader.read()  # until the other side hangs up
+        writer.close()
+
+    server = await asyncio.start_server(speak, "127.0.0.1", 0)
+    async with server:
+        way = Way(server.sockets[0].getsockname()[1], ssl_context=authority.client, idle_timeout=0.5)
+        error = await way.fails(f"https://{HOST}:8443/plain")
+    assert error.code == code
+    assert all(word in error.message for word in (HOST, "8443", "plain http://"))
+
+
 @pytest.mark.parametrize("host", ["bücher.example.org", "-a-.example.org"])
 async def test_names_that_tls_libraries_dislike(authority: Authority, host: str) -> None:
     async with Site(tls=authority.server("*.example.org")) as site:
