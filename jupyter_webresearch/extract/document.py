@@ -15,7 +15,7 @@ from jupyter_webresearch.extract import charset, flat, limits, sanitise, tree, u
 from jupyter_webresearch.extract.charset_labels import CODECS
 from jupyter_webresearch.extract.escape import escape_block_start, escape_text
 from jupyter_webresearch.extract.leaves import collect, words_of
-from jupyter_webresearch.extract.limits import Limits, bound_source
+from jupyter_webresearch.extract.limits import Limits, TooLargeForArticle, bound_source
 from jupyter_webresearch.extract.markdown import Renderer
 from jupyter_webresearch.extract.metadata import read_metadata
 from jupyter_webresearch.extract.select import drop_chrome, prune, select
@@ -34,10 +34,6 @@ _MAX_ARTICLE_ELEMENTS = 40_000
 _MAX_ARTICLE_AREA = 20_000
 _WORD = re.compile(r"\w+")
 _PLAIN = ("limits: plain text, since the page's markup would lose some of it",)
-
-
-class TooLargeForArticle(Exception):
-    """The article is not looked for in a page of that size; its other stages give all of it."""
 
 
 def extract_document(

@@ -12,12 +12,14 @@ from urllib.parse import quote
 
 __all__ = ["code_span", "escape_block_start", "escape_text", "fence_for", "link_destination"]
 
-_ENTITIES = {"<": "&lt;", "&": "&amp;", "\\": "&#92;"}
-# Anywhere in a line. "_" inside a word is ordinary. "&" counts where it can begin an entity, or ends the piece of text,
-# since what follows is not known. Every branch begins with its literal character and looks behind only after it: the
-# engine then skips to the next candidate, which makes it twenty times as fast as looking behind at every character.
+# What is always escaped, wherever it stands, at the speed of str.replace; the backslash first, since the others add one.
+_ALWAYS = (("\\", "&#92;"), ("<", "&lt;"), *((mark, "\\" + mark) for mark in "`*[]~|$"))
+# "&" counts where it can begin an entity, or ends the piece of text, since what follows is not known.
+_AMPERSAND = re.compile(r"&(?=#?\w{1,32};|#?\w{0,32}$)")
+# Anywhere in a line, but only between certain neighbours. "_" inside a word is ordinary. Every branch begins with its
+# literal character and looks behind only after it: the engine then skips to the next candidate.
 _INLINE = re.compile(
-    r"\\|`|\*|\[|\]|~|\||\$|<|_(?<![^\W_]_)|_(?![^\W_])|&(?=#?\w{1,32};|#?\w{0,32}$)|!$"
+    r"_(?<![^\W_]_)|_(?![^\W_])|!$"
     # GFM's extended autolinks: the colon of a scheme, the dot after www, the at sign of an address.
     r"|:(?<![\s\S]:)(?=//)|@(?<![\s\S]@)(?=\w)|:(?<=http:)(?=//)|:(?<=https:)(?=//)|:(?<=ftp:)(?=//)|\.(?<=www\.)"
     r"|@(?<=[\w.+-]@)(?=\w)|:(?<=mailto:)|:(?<=xmpp:)",
@@ -34,12 +36,12 @@ _ENTITY_IN_URL = re.compile(r"&(?=#?\w{1,32};)")
 
 def escape_text(text: str) -> str:
     """Escape what could be read as inline markup."""
-    return _INLINE.sub(_escaped, text)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    character = match.group()
-    return _ENTITIES.get(character) or "\\" + character
+    if "&" in text:
+        text = _AMPERSAND.sub("&amp;", text)
+    for mark, escaped in _ALWAYS:
+        text = text.replace(mark, escaped)
+    # None of these looks at a neighbour that was just written for another.
+    return _INLINE.sub(r"\\\g<0>", text)
 
 
 def escape_block_start(text: str) -> str:

@@ -24,7 +24,7 @@ from jupyter_webresearch.extract.implied_ends import (
     TABLE_SCOPE,
 )
 
-__all__ = ["CELL_SPANS", "RAW_TEXT", "VOID", "Bounded", "Limits", "bound_source", "ink", "limit_note"]
+__all__ = ["CELL_SPANS", "RAW_TEXT", "VOID", "Bounded", "Limits", "TooLargeForArticle", "bound_source", "ink", "limit_note"]
 
 CELL_SPANS = (1000, 65534)
 """Largest colspan and rowspan (HTML Standard, "forming a table")."""
@@ -86,6 +86,10 @@ class Limits:
     max_depth: int = 200
     max_attributes: int = 500
     max_cells: int = 100_000
+
+
+class TooLargeForArticle(Exception):
+    """The article is not looked for in a page of that size; its other stages give all of it."""
 
 
 def limit_note(what: str, kept: int, total: int) -> str:

@@ -42,8 +42,11 @@ _SET_VARIABLES = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
+# The package comes from its own folder, whatever other copy is installed; once it is found the folder goes to the end, so
+# that nothing beside it shadows a module of Python's.
 _BOOT = (
-    "import json, sys; sys.path.extend(json.loads(sys.argv[1])['paths']); "
+    "import json, sys; paths = json.loads(sys.argv[1])['paths']; sys.path.insert(0, paths[0]); "
+    "import jupyter_webresearch; sys.path.append(sys.path.pop(0)); sys.path.extend(paths[1:]); "
     "from jupyter_webresearch.extract.worker import main; main()"
 )
 if sys.platform == "win32":
@@ -79,10 +82,11 @@ def worker_command() -> tuple[str, ...]:
 def import_paths() -> list[str]:
     """Return where our packages come from: isolated mode looks at neither PYTHONPATH nor a user's own packages.
 
-    They are added behind the interpreter's own folders and shadow nothing there.
+    The first is the folder of this very package. They are added behind the interpreter's own folders and shadow nothing
+    there.
     """
-    paths = []
-    for name in ("jupyter_webresearch", "trafilatura", "lxml"):
+    paths = [str(Path(__file__).resolve().parents[2])]
+    for name in ("trafilatura", "lxml"):
         spec = importlib.util.find_spec(name)
         for location in (spec and spec.submodule_search_locations) or ():
             paths.append(str(Path(location).resolve().parent))
@@ -194,8 +198,8 @@ class WorkerProcess:
         Raises
         ------
         StageFailed
-            When it gave no extraction; unless the reason is ``error``, ``size``, ``large`` or ``empty`` the worker is of no more
-            use.
+            When it gave no extraction; unless the reason is ``error``, ``size``, ``large`` or ``empty`` the worker is
+            of no more use.
         """
         self.pages += 1
         number = self.pages

@@ -93,8 +93,7 @@ def _warm_up(extract: Extract) -> None:
 
 
 def _answer(extract: Extract, request: dict[str, Any], body: bytes) -> None:
-    from jupyter_webresearch.extract.document import TooLargeForArticle
-    from jupyter_webresearch.extract.limits import Limits
+    from jupyter_webresearch.extract.limits import Limits, TooLargeForArticle
 
     end_after(request["seconds"] + _GRACE)
     number = request["id"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import json
 import os
 import subprocess
@@ -135,3 +136,22 @@ async def test_packages_outside_the_interpreter_s_own_folders_are_found(monkeypa
     (tmp_path / "jupyter_webresearch").symlink_to(Path(__file__).parents[2] / "jupyter_webresearch")
     assert str(Path(__file__).parents[2]) in import_paths()
     assert all(Path(path).is_absolute() for path in import_paths())
+
+
+def test_a_worker_runs_the_copy_of_the_package_that_started_it(tmp_path):
+    shutil.copytree(Path(__file__).parents[2] / "jupyter_webresearch", tmp_path / "jupyter_webresearch")
+    module = tmp_path / "jupyter_webresearch/extract/document.py"
+    module.write_text(module.read_text() + "\n_whole = extract_document\n\n"
+                      "def extract_document(*a, **k):\n    return replace(_whole(*a, **k), title='the copy')\n")
+    program = (
+        "import asyncio\n"
+        "from jupyter_webresearch.config import WebExtraction\n"
+        "from jupyter_webresearch.extract.pool import ExtractionPool\n"
+        "async def main():\n"
+        "    pool = ExtractionPool(WebExtraction(workers=1))\n"
+        "    print((await pool.extract(b'<p>words', url='https://e.example/', content_type='text/html')).title)\n"
+        "    await pool.close()\n"
+        "asyncio.run(main())\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert run.stdout == "the copy\n", run.stderr
