@@ -52,7 +52,7 @@ def decode(data: bytes, header_label: str = "", *, markup: bool = True) -> tuple
 
 
 def _decoded(data: bytes, encoding: str, origin: str) -> tuple[str, Charset]:
-    return data.decode(CODECS[encoding], "replace").replace("\ufeff", "", 1), Charset(encoding, origin)
+    return data.decode(CODECS[encoding], "replace").removeprefix("\ufeff"), Charset(encoding, origin)
 
 
 def _wide(data: bytes) -> str | None:

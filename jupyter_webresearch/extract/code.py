@@ -16,10 +16,11 @@ _LANGUAGE_CLASS = re.compile(
 )
 _LANGUAGE_ATTRIBUTES = ("data-lang", "data-language", "data-code-language", "lang-name")
 _LANGUAGE_WORD = re.compile(r"[a-z0-9][a-z0-9_+#.\-]{0,19}")
+# No languages, but for mermaid, which JupyterLab draws.
 _NOT_LANGUAGES = frozenset({
     "none", "plaintext", "text", "plain", "nohighlight", "default", "hljs", "block", "wrapper", "container", "snippet",
     "toolbar", "highlight", "line", "notranslate", "box", "example", "content", "area", "inline", "header", "frame",
-    "copy", "title", "editor", "group", "tabs",
+    "copy", "title", "editor", "group", "tabs", "mermaid",
 })  # fmt: skip
 _KNOWN = frozenset({
     "python", "py", "javascript", "js", "typescript", "ts", "java", "cpp", "c++", "csharp", "c#", "cs", "golang",

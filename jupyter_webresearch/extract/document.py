@@ -33,6 +33,8 @@ _DEPTH_OF_OUR_OWN = 20  # nesting that the parser may add to what the source say
 _MAX_ARTICLE_ELEMENTS = 40_000
 _MAX_ARTICLE_AREA = 20_000
 _WORD = re.compile(r"\w+")
+_MAX_MARKS = 1_500_000
+_MAX_MARKED_TEXT = 4_000_000
 _PLAIN = ("limits: plain text, since the page's markup would lose some of it",)
 
 
@@ -161,8 +163,19 @@ def _tree_page(page: tree.PageTree, url: str, stage: Stage, bounds: Limits, *, f
 
 
 def _text_page(source: str) -> Extraction:
+    notes = []
+    # Each of these is looked at alone, so that there is a time which their number can take.
+    pieces = source.split("<", _MAX_MARKS)
+    if len(pieces) > _MAX_MARKS:
+        notes.append(limits.limit_note("characters of source", len(source) - len(pieces[-1]), len(source)))
+        source = source[: len(source) - len(pieces[-1]) - 1]
+    del pieces
     text, hidden = sanitise.clean("\n".join(flat.paragraphs_of(source)))
-    return Extraction("html", _paragraphs(text) if _WORD.search(text) else "", extractor="text", hidden=hidden)
+    if sum(map(text.count, ":@._!")) > _MAX_MARKS and len(text) > _MAX_MARKED_TEXT:
+        notes.append(limits.limit_note("characters", _MAX_MARKED_TEXT, len(text)))
+        text = text[:_MAX_MARKED_TEXT]
+    markdown = _paragraphs(text) if _WORD.search(text) else ""
+    return Extraction("html", markdown, extractor="text", hidden=hidden, limits=tuple(notes))
 
 
 def _paragraphs(text: str) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 __all__ = ["code_span", "escape_block_start", "escape_text", "fence_for", "link_destination"]
 
-# What is always escaped, wherever it stands, at the speed of str.replace; the backslash first, since the others add one.
+# What is always escaped, wherever it stands, at the speed of str.replace; the backslash first, since others add one.
 _ALWAYS = (("\\", "&#92;"), ("<", "&lt;"), *((mark, "\\" + mark) for mark in "`*[]~|$"))
 # "&" counts where it can begin an entity, or ends the piece of text, since what follows is not known.
 _AMPERSAND = re.compile(r"&(?=#?\w{1,32};|#?\w{0,32}$)")

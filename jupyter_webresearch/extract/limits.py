@@ -24,7 +24,17 @@ from jupyter_webresearch.extract.implied_ends import (
     TABLE_SCOPE,
 )
 
-__all__ = ["CELL_SPANS", "RAW_TEXT", "VOID", "Bounded", "Limits", "TooLargeForArticle", "bound_source", "ink", "limit_note"]
+__all__ = [
+    "CELL_SPANS",
+    "RAW_TEXT",
+    "VOID",
+    "Bounded",
+    "Limits",
+    "TooLargeForArticle",
+    "bound_source",
+    "ink",
+    "limit_note",
+]
 
 CELL_SPANS = (1000, 65534)
 """Largest colspan and rowspan (HTML Standard, "forming a table")."""

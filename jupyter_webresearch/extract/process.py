@@ -42,8 +42,8 @@ _SET_VARIABLES = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
-# The package comes from its own folder, whatever other copy is installed; once it is found the folder goes to the end, so
-# that nothing beside it shadows a module of Python's.
+# The package comes from its own folder, whatever other copy is installed; once it is found the folder goes to the
+# end, so that nothing beside it shadows a module of Python's.
 _BOOT = (
     "import json, sys; paths = json.loads(sys.argv[1])['paths']; sys.path.insert(0, paths[0]); "
     "import jupyter_webresearch; sys.path.append(sys.path.pop(0)); sys.path.extend(paths[1:]); "

@@ -46,6 +46,8 @@ def clean(text: str) -> tuple[str, int]:
 def clean_source(text: str) -> tuple[str, int]:
     r"""Remove control characters only: for bodies that are passed on as they are.
 
+    Line ends become one: a lone carriage return lets a terminal overwrite what it has shown.
+
     Returns
     -------
     tuple[str, int]

@@ -54,6 +54,7 @@ class _Repair:
         self.chrome: dict[etree._Element, bool] = {}
 
     def run(self) -> None:
+        self._repeats()
         self._twins()
         self._tables()
         self._code()
@@ -81,6 +82,14 @@ class _Repair:
         for node in way:
             self.chrome[node] = verdict
         return verdict
+
+    def _repeats(self) -> None:
+        """Keep what says the same as a chosen brother: a refrain, a line of a log. trafilatura tells it once."""
+        chosen = {_saying(self.all[i]) for i in self.inside if self.all[i].keep}
+        for i in self.inside:
+            leaf = self.all[i]
+            if leaf.words and not leaf.keep and _saying(leaf) in chosen:
+                leaf.keep = True
 
     def _twins(self) -> None:
         """Keep the text of boxes built like the container: the other posts of a thread, the next part of an article."""
@@ -245,6 +254,10 @@ def _container(body: etree._Element, leaves: Sequence[Leaf]) -> etree._Element:
 def _up(element: etree._Element) -> Iterator[etree._Element]:
     yield element
     yield from element.iterancestors()
+
+
+def _saying(leaf: Leaf) -> tuple[object, object, str]:
+    return leaf.block.getparent(), leaf.block.tag, " ".join(leaf.words)
 
 
 def _shape(leaf: Leaf) -> tuple[object, str, bool]:

@@ -170,8 +170,7 @@ class Memory(threading.Thread):
 
 @pytest.mark.parametrize("size", [256 * 1024, 10 * MIB], ids=["256 KiB", "10 MiB"])
 async def test_two_dense_pages_at_once_fit_into_two_gib(size):
-    # More time than the default: a busy machine gets through, and a longer run needs more memory.
-    pool = ExtractionPool(WebExtraction(workers=2, wall_time=8.0))
+    pool = ExtractionPool(WebExtraction(workers=2))
     await pool.start()
     memory = Memory()
     memory.start()

@@ -159,3 +159,8 @@ def test_real_pages(name, declared):
     # Ruby glosses stand inside the words of the Japanese page.
     found = [words for words in PAGES[name]["with"] if _plain(words) in _plain(re.sub(r"<rt>.*?</rt>", "", text))]
     assert len(found) == len(PAGES[name]["with"])
+
+
+def test_only_a_leading_byte_order_mark_is_one():
+    for data, label in (("a\ufeffb\ufeff".encode(), "utf-8"), ("\ufeffa\ufeffb\ufeff".encode(), "utf-8")):
+        assert decode(data, label)[0] == "a\ufeffb\ufeff"

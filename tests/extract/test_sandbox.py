@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -141,8 +141,10 @@ async def test_packages_outside_the_interpreter_s_own_folders_are_found(monkeypa
 def test_a_worker_runs_the_copy_of_the_package_that_started_it(tmp_path):
     shutil.copytree(Path(__file__).parents[2] / "jupyter_webresearch", tmp_path / "jupyter_webresearch")
     module = tmp_path / "jupyter_webresearch/extract/document.py"
-    module.write_text(module.read_text() + "\n_whole = extract_document\n\n"
-                      "def extract_document(*a, **k):\n    return replace(_whole(*a, **k), title='the copy')\n")
+    module.write_text(
+        module.read_text() + "\n_whole = extract_document\n\n"
+        "def extract_document(*a, **k):\n    return replace(_whole(*a, **k), title='the copy')\n"
+    )
     program = (
         "import asyncio\n"
         "from jupyter_webresearch.config import WebExtraction\n"

@@ -388,3 +388,13 @@ def test_xhtml_is_a_page_and_raw_is_the_source():
         source.encode(), url="https://e.example/", content_type="text/html", stage="raw", limits=Limits()
     )
     assert (raw.kind, raw.markdown) == ("text", source)
+
+
+@pytest.mark.parametrize("count", [2, 12, 300])
+@pytest.mark.parametrize("tag", ["p", "div", "pre"])
+def test_what_is_said_again_is_there_again(tag, count):
+    verse = "A verse of its own number {} has more than enough words for a paragraph of a song that somebody wrote."
+    line = "And the river runs on to the sea, runs on to the sea, as it did in my day."
+    body = "".join(f"<p>{verse.format(i)}</p><{tag}>{line}</{tag}>" for i in range(count))
+    markdown = extract(f"<nav><a href=/>Home</a></nav><article><h1>Song</h1>{body}</article>").markdown
+    assert markdown.count("as it did in my day") == count
