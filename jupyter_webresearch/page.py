@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Page"]
 
+_JSON_LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
+
 
 @dataclass(frozen=True)
 class Page:
@@ -83,7 +85,7 @@ class Page:
         return self.window.next_offset
 
     def json(self) -> Any:
-        """Parse a JSON body.
+        """Parse a JSON body; one of JSON lines, by its media type, gives a list.
 
         Raises
         ------
@@ -93,7 +95,10 @@ class Page:
         if self.window.offset:
             raise NotOfThisKind(f"this part begins at character {self.window.offset:,} of {self.url}; read it from 0")
         try:
-            return json.loads(self.whole().markdown)
+            text = self.whole().markdown
+            if self.content_type in _JSON_LINES:
+                return [json.loads(line) for line in text.split("\n") if line.strip()]
+            return json.loads(text)
         except (ValueError, RecursionError) as error:
             if self.kind == "json":
                 why = f"is not valid JSON: {error}"

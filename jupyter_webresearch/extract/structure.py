@@ -20,7 +20,7 @@ _CHROME_NAMES = re.compile(
     re.IGNORECASE,
 )
 _DECORATION = re.compile(r"avatar|icon|logo|emoji|pixel|spacer|sprite|badge|gravatar", re.IGNORECASE)
-_TEXT_BLOCKS = frozenset({"p", "blockquote", "dd", "dt", "figcaption", "li"})
+_TEXT_BLOCKS = frozenset({"p", "blockquote", "dd", "div", "dt", "figcaption", "li", "section"})
 _INNER = frozenset({"p", "li", "td", "th", "tr", "tbody", "thead", "ul", "ol", "pre", "table", "dl", "dd", "dt"})
 _CONTAINER_SHARE = 0.8
 _MAX_LEAVES_FOR_CARDS = 20_000
@@ -54,13 +54,13 @@ class _Repair:
         self.chrome: dict[etree._Element, bool] = {}
 
     def run(self) -> None:
-        self._repeats()
         self._twins()
         self._tables()
         self._code()
         self._lists()
         self._siblings()
         self._between()
+        self._repeats()
         self._headings()
         self._notes()
         self._images()
