@@ -346,14 +346,23 @@ class Saved:
 
 
 def links_of(data: Sequence[Mapping[str, str]]) -> tuple[Link, ...]:
+    """Return the links of a JSON form."""
     return tuple(Link(x["text"], x["url"]) for x in data)
 
 
 def tables_of(data: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
+    """Return the tables of a JSON form."""
     return tuple(Table(tuple(t["header"]), tuple(tuple(r) for r in t["rows"]), t["caption"]) for t in data)
 
 
 def pandas_module() -> Any:
+    """Return pandas, or say which extra brings it.
+
+    Raises
+    ------
+    ImportError
+        When pandas is not installed.
+    """
     try:
         import pandas
     except ImportError as error:

@@ -101,7 +101,15 @@ def _extend(leaves: Leaves, cut: dict[etree._Element, list[etree._Element]]) -> 
 
 
 def drop_chrome(leaves: Leaves, body: etree._Element) -> None:
-    """Mark every leaf of the page with ``keep`` but navigation and footer, unless those hold most of it."""
+    """Mark every leaf of the page with ``keep`` but navigation and footer, unless those hold most of it.
+
+    Parameters
+    ----------
+    leaves
+        Of the whole page; their ``keep`` is set.
+    body
+        Element below which they lie.
+    """
     if next(body.iter("nav", "footer"), None) is None:
         for leaf in leaves.all:
             leaf.keep = True

@@ -83,7 +83,13 @@ class PageTree:
 def parse(source: str, *, for_article: bool = False) -> PageTree | None:
     """Parse a bounded HTML source; None when there is no element in it.
 
-    trafilatura takes elements of :mod:`lxml.html` only; plain ones are made in half the time.
+    Parameters
+    ----------
+    source
+        Source that :func:`~jupyter_webresearch.extract.limits.bound_source` has bounded.
+    for_article
+        Whether trafilatura will read the tree: it takes elements of :mod:`lxml.html` only; plain ones are made in half
+        the time.
     """
     source = _XML_DECLARATION.sub("", source[:1000], count=1) + source[1000:]
     make = html.HTMLParser if for_article else etree.HTMLParser
