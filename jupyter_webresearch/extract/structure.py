@@ -180,7 +180,11 @@ class _Repair:
                 continue
             if any(element in self.page.formulas for element in leaf.texts):
                 leaf.keep = self.all[i - 1].keep or self.all[i + 1].keep
-            elif leaf.block.tag in _TEXT_BLOCKS and len(leaf.words) >= 4 and leaf.linked < 0.5 * len(leaf.words):
+            elif (
+                leaf.block.tag in _TEXT_BLOCKS
+                and leaf.linked <= 0.5 * len(leaf.words)
+                and (len(leaf.words) >= 4 or (not leaf.words and leaf.block.tag == "p"))
+            ):
                 before = _any_in(kept, leaf.block.itersiblings(preceding=True))
                 after = _any_in(kept, leaf.block.itersiblings())
                 leaf.keep = before and after and not self._is_chrome(leaf.block)

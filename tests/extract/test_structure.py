@@ -398,3 +398,12 @@ def test_what_is_said_again_is_there_again(tag, count):
     body = "".join(f"<p>{verse.format(i)}</p><{tag}>{line}</{tag}>" for i in range(count))
     markdown = extract(f"<nav><a href=/>Home</a></nav><article><h1>Song</h1>{body}</article>").markdown
     assert markdown.count("as it did in my day") == count
+
+
+def test_what_holds_no_word_stays_between_paragraphs_and_mermaid_is_no_language():
+    markdown = extract(
+        "<p>%s</p><p>&&&& **</p><p>%s</p><pre><code class=language-mermaid>graph TD</code></pre>"
+        % (("Some words of the first paragraph of it. " * 5,) * 2)
+    ).markdown
+    assert "&&&& \\*\\*" in markdown
+    assert "```\ngraph TD\n```" in markdown
