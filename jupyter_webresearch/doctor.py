@@ -27,7 +27,7 @@ __all__ = ["Finding", "examine"]
 
 DISTRIBUTION = "jupyter-webresearch"
 MINIMUM_PYTHON = (3, 10)
-# Fences of extract/sandbox.py that every Linux gives; their absence has a cause outside of us.
+# Fences of extraction/sandbox.py that every Linux gives; their absence has a cause outside of us.
 LINUX_FENCES = ("audit hook", "address space", "processor time", "file size", "descriptors", "system calls")
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 MIB = 1024**2
@@ -183,8 +183,8 @@ def _workers(settings: Settings) -> Finding:
 
 
 async def _try_worker(settings: Settings) -> tuple[tuple[str, ...], float, int]:
-    from jupyter_webresearch.extract.pool import ExtractionPool
-    from jupyter_webresearch.extract.worker import SAMPLE
+    from jupyter_webresearch.extraction.pool import ExtractionPool
+    from jupyter_webresearch.extraction.worker import SAMPLE
 
     begun = time.monotonic()
     pool = ExtractionPool(settings.extraction)

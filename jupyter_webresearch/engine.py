@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from jupyter_webresearch.clock import Clock, SystemClock
 from jupyter_webresearch.config import Settings
 from jupyter_webresearch.errors import Failed, WebResearchError
-from jupyter_webresearch.extract.pool import ExtractionPool
+from jupyter_webresearch.extraction.pool import ExtractionPool
 from jupyter_webresearch.fetching import Fetcher
 from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
 from jupyter_webresearch.net.content_type import SNIFF_BYTES, needs_sniffing, parse_content_type, sniff

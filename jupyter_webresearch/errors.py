@@ -173,7 +173,7 @@ class WebResearchError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """Return the one line that IPython shows instead of a traceback, which would tell nothing more."""
-        from jupyter_webresearch.extract.sanitise import one_line
+        from jupyter_webresearch.extraction.sanitise import one_line
 
         setting = f" (setting: {self.setting})" if self.setting and self.setting not in self.message else ""
         return [f"{type(self).__name__}: {one_line(self.message, 1000)} [{self.code}]{setting}"]

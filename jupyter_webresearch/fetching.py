@@ -17,7 +17,7 @@ import anyio
 from jupyter_webresearch.clock import Clock
 from jupyter_webresearch.config import WebFetch
 from jupyter_webresearch.errors import CODES, BadInput, Failed, WebResearchError
-from jupyter_webresearch.extract.pool import ExtractionPool
+from jupyter_webresearch.extraction.pool import ExtractionPool
 from jupyter_webresearch.kinds import kind_of, overflow_of
 from jupyter_webresearch.models import Extraction, FetchRequest, OnPhase, Saved, Source
 from jupyter_webresearch.net.answer import ByteSink, Disposition, ResponseHead

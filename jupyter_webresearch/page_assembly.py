@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jupyter_webresearch.errors import Failed
-from jupyter_webresearch.extract.frames import answer_lines, decode_lines, encode_lines, read_extraction
+from jupyter_webresearch.extraction.frames import answer_lines, decode_lines, encode_lines, read_extraction
 from jupyter_webresearch.kinds import kind_of
 from jupyter_webresearch.models import Extraction, Source, Window
 from jupyter_webresearch.net.retrieve import Retrieved

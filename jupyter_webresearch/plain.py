@@ -1,7 +1,7 @@
 """Our own Markdown without its markup.
 
-The dialect is what :mod:`jupyter_webresearch.extract.markdown` writes. A text that was cut anywhere is read as far as
-it goes: what is not markup of ours stays as it is.
+The dialect is what :mod:`jupyter_webresearch.extraction.markdown` writes. A text that was cut anywhere is read as far
+as it goes: what is not markup of ours stays as it is.
 """
 
 from __future__ import annotations

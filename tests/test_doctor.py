@@ -133,7 +133,7 @@ def test_a_missing_and_an_old_package_are_found(monkeypatch, no_worker):
 
 
 def test_a_worker_that_does_not_start_is_found(monkeypatch):
-    from jupyter_webresearch.extract import pool
+    from jupyter_webresearch.extraction import pool
 
     monkeypatch.setattr(pool, "worker_command", lambda: (sys.executable, "-c", "raise SystemExit(3)"))
     found = doctor._workers(Settings())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-from jupyter_webresearch.extract.escape import fence_for
-from jupyter_webresearch.extract.sanitise import clean
+from jupyter_webresearch.extraction.escape import fence_for
+from jupyter_webresearch.extraction.sanitise import clean
 from jupyter_webresearch.kernel.blocks import closes, fence_opened_by
 from jupyter_webresearch.kernel.heading import heading
 from jupyter_webresearch.kernel.inert import entities, guard_inline, language_word, literal
@@ -26,7 +26,7 @@ def as_cell(markdown: str) -> str:
     Parameters
     ----------
     markdown
-        In the dialect of :mod:`jupyter_webresearch.extract.markdown`, cut anywhere.
+        In the dialect of :mod:`jupyter_webresearch.extraction.markdown`, cut anywhere.
     """
     lines = clean(markdown)[0].split("\n")
     shift = TOP - min(_levels(lines), default=TOP)

@@ -6,8 +6,8 @@ import functools
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from jupyter_webresearch.extract.escape import code_span
-from jupyter_webresearch.extract.sanitise import clean, one_line
+from jupyter_webresearch.extraction.escape import code_span
+from jupyter_webresearch.extraction.sanitise import clean, one_line
 from jupyter_webresearch.kernel.blocks import cut_at_block
 from jupyter_webresearch.kernel.cell_markdown import as_cell, as_fence
 from jupyter_webresearch.kernel.inert import CLOSE, OPEN, link, literal

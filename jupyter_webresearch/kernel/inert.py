@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from jupyter_webresearch.extract.escape import escape_block_start, escape_text, link_destination
+from jupyter_webresearch.extraction.escape import escape_block_start, escape_text, link_destination
 
 __all__ = ["CLOSE", "DESTINATION", "OPEN", "entities", "formula", "guard_inline", "language_word", "link", "literal"]
 

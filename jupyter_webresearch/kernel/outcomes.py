@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jupyter_webresearch.errors import WebResearchError
-from jupyter_webresearch.extract.sanitise import one_line
+from jupyter_webresearch.extraction.sanitise import one_line
 from jupyter_webresearch.kernel.inert import CLOSE, OPEN, link, literal
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from jupyter_webresearch.extract.sanitise import clean
+from jupyter_webresearch.extraction.sanitise import clean
 from jupyter_webresearch.kernel.blocks import split_blocks
 from jupyter_webresearch.plain import plain_text
 

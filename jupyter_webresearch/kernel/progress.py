@@ -9,7 +9,7 @@ import uuid
 from types import TracebackType
 from typing import Any, Protocol
 
-from jupyter_webresearch.extract.sanitise import one_line
+from jupyter_webresearch.extraction.sanitise import one_line
 
 __all__ = ["LiveLine", "Surface", "surface_of"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jupyter_webresearch.extract.sanitise import one_line
+from jupyter_webresearch.extraction.sanitise import one_line
 from jupyter_webresearch.kernel.cell_markdown import as_table
 from jupyter_webresearch.kernel.display import settings
 from jupyter_webresearch.kernel.inert import CLOSE, OPEN, literal

@@ -58,7 +58,7 @@ def test_every_name_is_there_and_documented() -> None:
 
 
 def test_extract_is_the_function_and_the_subpackage_can_be_imported() -> None:
-    from jupyter_webresearch.extract import escape
+    from jupyter_webresearch.extraction import escape
 
     assert web.extract is api.extract
     assert inspect.ismodule(escape)

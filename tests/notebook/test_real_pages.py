@@ -214,7 +214,7 @@ def test_pages_of_every_kind(kinds: dict[str, Read]) -> None:
 
 
 def test_the_kernel_did_none_of_it_itself(notebook: Notebook, articles: list[Read]) -> None:
-    own_work = ("httpx", "lxml", "trafilatura", "jupyter_webresearch.engine", "jupyter_webresearch.extract.document")
+    own_work = ("httpx", "lxml", "trafilatura", "jupyter_webresearch.engine", "jupyter_webresearch.extraction.document")
     assert articles
     assert notebook.kernel.run(f"print([name for name in {own_work!r} if name in sys.modules])").strip() == "[]"
 

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import pytest
 
 from jupyter_webresearch.errors import CODES
-from tests.extract.bombs import BOMBS, WORDS, Bomb, link_dense, table_dense
+from tests.extraction.bombs import BOMBS, WORDS, Bomb, link_dense, table_dense
 from tests.server.running import Answer, Caller, JupyterFolders, ServerProcess, free_port
 
 LONGEST_STALL = 0.1  # seconds, by the clock on the wall

@@ -1,0 +1,187 @@
+"""Every bomb through real workers under production settings, eight at a time; another event loop keeps its beat."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+import pytest
+
+from jupyter_webresearch.config import WebExtraction
+from jupyter_webresearch.errors import Failed
+from jupyter_webresearch.extraction.pool import ExtractionPool
+from jupyter_webresearch.models import Extraction
+from tests.extraction.bombs import BOMBS, MIB, WORDS, link_dense, nested, table_dense
+
+SETTINGS = WebExtraction()
+AT_ONCE = 8
+HANG = 60.0
+
+# A beat of 10 ms that prints its longest delay when its input ends; run in a process of its own it tells how long this
+# machine, busy with the workers, kept anyone waiting.
+CONTROL = """
+import sys, threading, time
+done, worst, last = threading.Event(), 0.0, time.monotonic()
+threading.Thread(target=lambda: (sys.stdin.read(), done.set())).start()
+while not done.wait(0.01):
+    now = time.monotonic()
+    worst, last = max(worst, now - last - 0.01), now
+print(worst)
+"""
+
+
+class Heartbeat(threading.Thread):
+    """An event loop on a thread of its own, as a server's, that measures how long it was kept from running."""
+
+    def __init__(self):
+        super().__init__()
+        self.worst = 0.0
+        self.beats = 0
+
+    def run(self):
+        asyncio.run(self._beat())
+
+    async def _beat(self):
+        self.loop, self.done = asyncio.get_running_loop(), asyncio.Event()
+        last = time.monotonic()
+        while not self.done.is_set():
+            await asyncio.sleep(0.01)
+            now = time.monotonic()
+            self.worst = max(self.worst, now - last - 0.01)
+            self.beats += 1
+            last = now
+
+    def stop(self):
+        self.loop.call_soon_threadsafe(self.done.set)
+        self.join()
+
+
+async def extract(pool, body, content_type="text/html", charset_label="utf-8"):
+    try:
+        return await asyncio.wait_for(
+            pool.extract(body, url="https://example.org/dir/", content_type=content_type, charset_label=charset_label),
+            HANG,
+        )
+    except Failed as error:
+        return error
+
+
+async def defuse():
+    pool = ExtractionPool(SETTINGS)
+    await pool.start()
+    turn = asyncio.Semaphore(AT_ONCE)
+    loop = asyncio.get_running_loop()
+
+    async def one(bomb):
+        async with turn:
+            body = await loop.run_in_executor(None, bomb.body)
+            return bomb.name, await extract(pool, body, bomb.content_type, bomb.charset_label)
+
+    try:
+        return dict(await asyncio.gather(*map(one, BOMBS)))
+    finally:
+        await pool.close()
+
+
+@pytest.fixture(scope="module")
+def run():
+    """Outcomes by name, the worst stall of another loop in this process, and of a process beside it."""
+    bodies = {}
+    heartbeat = Heartbeat()
+    with subprocess.Popen(
+        [sys.executable, "-c", CONTROL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as control:
+        heartbeat.start()
+        engine = threading.Thread(target=lambda: bodies.update(asyncio.run(defuse())))
+        engine.start()
+        engine.join()
+        heartbeat.stop()
+        machine = float(control.communicate()[0])
+    return bodies, heartbeat, machine
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.name)
+def test_a_bomb_ends_in_its_text_or_in_no_text(run, bomb):
+    outcome = run[0][bomb.name]
+    if not bomb.words:
+        assert isinstance(outcome, Failed), outcome
+        assert outcome.code == "no_text"
+        return
+    assert isinstance(outcome, Extraction), outcome.code
+    assert WORDS in outcome.markdown.replace("\\", "")
+    assert len(outcome.markdown.encode()) <= 8 * len(bomb.body()) + 4 * MIB
+    assert len(outcome.links) <= SETTINGS.max_elements
+    assert sum(len(row) for table in outcome.tables for row in (table.header, *table.rows)) <= SETTINGS.max_cells
+    assert all(link.url.startswith(("http://", "https://", "mailto:")) for link in outcome.links)
+
+
+def test_another_event_loop_is_never_kept_waiting(run):
+    _, heartbeat, machine = run
+    assert heartbeat.beats > 100
+    # A machine that keeps even an idle process waiting longer says nothing about us.
+    assert heartbeat.worst < max(0.1, 2 * machine)
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("H1-100k-attributes", "limits: attributes of one element 500 of 100,000"),
+        ("H2-100k-deep", "limits: nesting 200 of "),
+        ("H2-1000-deep", "limits: nesting 200 of "),
+    ],
+)
+def test_a_cut_page_says_so(run, name, note):
+    assert any(line.startswith(note) for line in run[0][name].limits)
+
+
+async def test_text_at_any_depth_is_there():
+    pool = ExtractionPool(WebExtraction(workers=1))
+    for depth in (100, 199, 200, 201, 254, 255, 256, 257, 300, 1000, 5000):
+        for tag in ("div", "span", "ul", "blockquote", "b"):
+            outcome = await extract(pool, nested(depth, tag))
+            assert isinstance(outcome, Extraction), (depth, tag, outcome.code)
+            assert WORDS in outcome.markdown.replace("\\", ""), (depth, tag)
+    await pool.close()
+
+
+class Memory(threading.Thread):
+    """The largest resident memory of this process and all below it."""
+
+    def __init__(self):
+        super().__init__()
+        self.peak = 0
+        self.done = threading.Event()
+
+    def run(self):
+        me = psutil.Process()
+        while not self.done.wait(0.01):
+            total = 0
+            for process in (me, *me.children(recursive=True)):
+                try:
+                    total += process.memory_info().rss
+                except psutil.Error:
+                    continue
+            self.peak = max(self.peak, total)
+
+
+@pytest.mark.parametrize("size", [256 * 1024, 10 * MIB], ids=["256 KiB", "10 MiB"])
+async def test_two_dense_pages_at_once_fit_into_two_gib(size):
+    pool = ExtractionPool(WebExtraction(workers=2))
+    await pool.start()
+    memory = Memory()
+    memory.start()
+    try:
+        links, table = await asyncio.gather(*(extract(pool, page(size)) for page in (link_dense, table_dense)))
+    finally:
+        memory.done.set()
+        memory.join()
+        await pool.close()
+    assert memory.peak < 2 * 1024 * MIB
+    for outcome, last in ((links, "link number"), (table, "cell")):
+        assert isinstance(outcome, Extraction), outcome.code
+        assert last in outcome.markdown
+        assert WORDS in outcome.markdown.replace("\\", "")
