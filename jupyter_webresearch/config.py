@@ -151,9 +151,9 @@ class WebKernel(Configurable):
 class WebDisplay(Configurable):
     """What a cell shows."""
 
-    max_chars = Count(6000, help="Characters of a page that a cell shows; a Page's show() shows all that it holds.").tag(
-        config=True, unit="characters", range=(200, 40_000)
-    )
+    max_chars = Count(
+        6000, help="Characters of a page that a cell shows; a Page's show() shows all that it holds."
+    ).tag(config=True, unit="characters", range=(200, 40_000))
     columns = Count(100, help="Width of the plain-text form.").tag(config=True, unit="columns", range=(40, 400))
 
 

@@ -13,6 +13,8 @@ import json
 import os
 import re
 import stat
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +34,7 @@ __all__ = [
     "Level",
     "command_line_config",
     "command_line_level",
+    "config_path_as_started",
     "environment_as_started",
     "environment_level",
     "file_levels",
@@ -42,6 +45,16 @@ FILE_NAME = "jupyter_webresearch_config"
 """Name, without ``.py`` or ``.json``, of our files in each directory of the Jupyter config path."""
 
 _PREFIX = "JUPYTER_WEBRESEARCH_"
+# What jupyter_core.paths looks at to find the folders of a user's files.
+_WHERE_FILES_ARE = (
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "JUPYTER_CONFIG_DIR",
+    "JUPYTER_CONFIG_PATH",
+    "JUPYTER_NO_CONFIG",
+    "JUPYTER_PLATFORM_DIRS",
+    "JUPYTER_PREFER_ENV_PATH",
+)
 _ARGUMENT = re.compile(r"--(\w+)\.(\w+)=", re.ASCII)
 
 
@@ -152,11 +165,9 @@ def environment_as_started(environ: Mapping[str, str] = os.environ) -> dict[str,
     the environment of the start (proc_pid_environ(5)); elsewhere it is returned as it is. A variable that was not there
     at the start can still add a limit, but allow nothing.
     """
-    try:
-        block = Path("/proc/self/environ").read_bytes()
-    except OSError:
+    started = _started()
+    if started is None:
         return dict(environ)
-    started = dict(os.fsdecode(entry).partition("=")[::2] for entry in block.split(b"\0"))
     result = dict(environ)
     for cls in CONFIGURABLES:
         for trait, definition in settings_of(cls).items():
@@ -166,6 +177,39 @@ def environment_as_started(environ: Mapping[str, str] = os.environ) -> dict[str,
             elif kind in ("networks", "intersection"):
                 result.pop(variable, None)
     return result
+
+
+def config_path_as_started(environ: Mapping[str, str] = os.environ) -> list[str] | None:
+    """Return Jupyter's config path as the environment of this process's start has it, or None when nothing changed it.
+
+    A notebook that makes Jupyter look elsewhere for its files (``JUPYTER_CONFIG_DIR``, ``HOME``) would otherwise choose
+    the limits that hold for it. Where the path can't be found out, only the operator's files are read.
+
+    Parameters
+    ----------
+    environ
+        The environment as it is now.
+    """
+    started = _started()
+    if started is None or all(started.get(name) == environ.get(name) for name in _WHERE_FILES_ARE):
+        return None
+    # jupyter_core reads os.environ, which other threads of a kernel read too: it is asked in a process of its own.
+    code = "import json; from jupyter_core.paths import jupyter_config_path; print(json.dumps(jupyter_config_path()))"
+    command = [sys.executable, "-I", "-c", code]
+    try:
+        done = subprocess.run(command, env=started, stdout=subprocess.PIPE, timeout=20, check=True)  # noqa: S603 - ours
+        return [str(directory) for directory in json.loads(done.stdout)]
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return []
+
+
+def _started() -> dict[str, str] | None:
+    """Return the environment that this process was started with, where the system keeps it."""
+    try:
+        block = Path("/proc/self/environ").read_bytes()
+    except OSError:
+        return None
+    return dict(os.fsdecode(entry).partition("=")[::2] for entry in block.split(b"\0") if b"=" in entry)
 
 
 # Files

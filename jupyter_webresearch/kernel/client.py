@@ -306,9 +306,9 @@ class DiscoveringClient(Client):
 
             if self._settings is None:
                 from jupyter_webresearch.config_loading import load_settings
-                from jupyter_webresearch.config_sources import environment_as_started
+                from jupyter_webresearch.config_sources import config_path_as_started, environment_as_started
 
-                self._settings = load_settings(environ=environment_as_started())
+                self._settings = load_settings(environ=environment_as_started(), config_path=config_path_as_started())
             mode = self._settings.kernel.local_mode
             if mode == "deny":
                 raise Refused(

@@ -205,6 +205,30 @@ def test_a_notebook_changes_its_environment_and_widens_nothing(
     assert ("/article" in web.paths()) == (not printed)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps the environment that a process was started with")
+@pytest.mark.parametrize(("variable", "folder"), [
+    ("JUPYTER_CONFIG_DIR", "."), ("JUPYTER_CONFIG_PATH", "."), ("HOME", ".jupyter"),
+])  # fmt: skip
+@pytest.mark.parametrize("when", ["before the start", "in the notebook"])
+def test_a_notebook_moves_the_settings_and_widens_nothing(
+    environ: dict[str, str], tmp_path: Path, web: Site, variable: str, folder: str, when: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / folder).mkdir(parents=True)
+    (elsewhere / folder / "jupyter_webresearch_config.py").write_text(
+        f"c.WebPolicy.allow_private_networks = ['127.0.0.0/8']\nc.WebPolicy.allowed_ports = [{web.port}]\n"
+    )
+    environ = {name: value for name, value in environ.items() if not name.startswith((POLICY, "JUPYTER_CONFIG"))}
+    code = REPORT
+    if when == "in the notebook":
+        code = f"import os; os.environ[{variable!r}] = {str(elsewhere)!r}\n{REPORT}"
+    else:
+        environ[variable] = str(elsewhere)
+    refused = run(environ, tmp_path, "-c", code).startswith("blocked_")
+    assert refused == (when == "in the notebook")
+    assert ("/article" in web.paths()) != refused
+
+
 REPORT = """
 import os, jupyter_webresearch as web
 try:
