@@ -11,6 +11,8 @@ import pytest
 from jupyter_webresearch.errors import Failed, Refused
 from jupyter_webresearch.net.answer import Disposition, ResponseHead
 from tests.net.retrieving import MIB, rig
+from tests.own_time import in_own_time
+from tests.sites.encodings import bomb
 
 LIMIT = 64 * 1024
 
@@ -176,30 +178,27 @@ async def test_more_than_announced_is_not_read() -> None:
     assert (answer.body_bytes, answer.truncated) == (100, False)
 
 
-@pytest.mark.parametrize(
-    ("path", "code"),
-    [
-        ("/hang", "timeout"),
-        ("/silence", "timeout"),
-        ("/silence?type=application/octet-stream", "timeout"),
-        ("/announced", "timeout"),
-    ],
-)
-async def test_silence_ends_at_the_idle_timeout(path: str, code: str) -> None:
-    async with rig(idle_timeout=0.5) as net:
+@pytest.mark.parametrize("path", ["/hang", "/silence", "/silence?type=application/octet-stream", "/announced"])
+@in_own_time
+async def test_silence_ends_at_the_idle_timeout(path: str) -> None:
+    async with rig(idle_timeout=5) as net:
         with pytest.raises(Failed) as caught:
-            await asyncio.wait_for(net.get(path), 5)
-        assert caught.value.code == code
+            await net.get(path, seconds=60)
+        assert (caught.value.code, caught.value.setting) == ("timeout", "WebFetch.idle_timeout")
+        assert asyncio.get_running_loop().time() == pytest.approx(5)
 
 
 @pytest.mark.parametrize(
     "path", ["/drip-body?interval=0.05", "/drip-head?interval=0.05", "/drip-bomb?interval=0.2", "/hang", "/events"]
 )
+@in_own_time
 async def test_slowness_ends_at_the_deadline(path: str) -> None:
+    bomb(("gzip",), 64 * MIB)  # made now, for the site would make it on a thread
     async with rig() as net:
         with pytest.raises(Failed) as caught:
-            await asyncio.wait_for(net.get(path, seconds=0.6), 5)
+            await net.get(path, seconds=0.6)
         assert caught.value.code == "timeout"
+        assert asyncio.get_running_loop().time() == pytest.approx(0.6, abs=0.1)
 
 
 async def test_a_deadline_that_has_passed() -> None:

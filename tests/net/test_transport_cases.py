@@ -89,8 +89,9 @@ class Rig:
         self.lookup = Lookup(case)
         self.dialler = MappedDialler(everything=port)
         self.guard = guard(**policy)
+        seconds = 0.2 if name == "timeout" else 60.0
         self.transport = GuardedTransport(
-            self.guard, WebFetch(), resolver=SystemResolver(0.2, lookup=self.lookup), dialler=self.dialler
+            self.guard, WebFetch(), resolver=SystemResolver(seconds, lookup=self.lookup), dialler=self.dialler
         )
 
     async def get(self) -> int:

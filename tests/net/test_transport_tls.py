@@ -16,6 +16,7 @@ from jupyter_webresearch.net.transport import GuardedTransport
 from jupyter_webresearch.net.trust import tls_context
 from jupyter_webresearch.policy.guard import Guard
 from tests.net.transports import HOST, Way, serving
+from tests.own_time import in_own_time
 from tests.sites import Authority, Site
 from tests.sites.network import MappedDialler
 
@@ -42,6 +43,7 @@ async def test_a_good_certificate(authority: Authority) -> None:
 @pytest.mark.parametrize(
     ("answer", "code"), [(b"HTTP/1.1 400 Bad Request\r\n\r\n", "tls"), (b"SSH-2.0-x\r\n", "tls"), (b"", "timeout")]
 )
+@in_own_time
 async def test_where_no_tls_is_spoken_the_message_says_what_to_try(
     authority: Authority, answer: bytes, code: str
 ) -> None:
@@ -135,6 +137,7 @@ async def test_a_server_without_tls(authority: Authority) -> None:
         assert (await way.fails()).code in ("bad_response", "unreachable")
 
 
+@in_own_time
 async def test_a_handshake_that_never_ends(authority: Authority) -> None:
     class Mute(MappedDialler):
         async def connect(self, *args: object) -> object:  # type: ignore[override]
