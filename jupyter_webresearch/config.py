@@ -12,27 +12,46 @@ from typing import Any
 from traitlets import Int, TraitType, Unicode
 from traitlets.config import Configurable
 
+from jupyter_webresearch.config_entries import (
+    agent_token,
+    credentials_table,
+    endpoint,
+    price_table,
+    proxy_address,
+    secret_source,
+    storage_address,
+)
 from jupyter_webresearch.config_traits import (
     BAD_PORTS,
     Amount,
     Blocked,
     Count,
+    Flag,
     HeaderText,
+    Hosts,
+    Line,
     Networks,
+    Operations,
     Ports,
+    Table,
     Word,
     blocked_entry,
     nat64_entry,
     network_entry,
+    source_address,
 )
 
 __all__ = [
     "BAD_PORTS",
     "CONFIGURABLES",
+    "OPERATIONS",
     "Settings",
+    "WebBudgets",
+    "WebClassifier",
     "WebDisplay",
     "WebExtraction",
     "WebFetch",
+    "WebJournal",
     "WebKernel",
     "WebPolicy",
     "environment_name",
@@ -43,8 +62,59 @@ KIB = 1024
 MIB = 1024 * KIB
 
 
+OPERATIONS = ("fetch", "search", "image", "browser")
+"""What can be switched off: each reads the web in its own way."""
+
+BOT_PAGE = "https://jupyter-webresearch.readthedocs.io/bot.html"
+
+
 class WebPolicy(Configurable):
     """What may be reached. An operator's level on the Jupyter config path narrows every later one."""
+
+    enabled = Flag(True, help="Whether the web is read at all. False switches every operation off.").tag(
+        config=True, narrows="all"
+    )
+
+    disabled_operations = Operations(
+        Unicode(),
+        help="Operations that are switched off: they are refused, and absent from help, panel and tools. Every level "
+        "adds to it.",
+    ).tag(config=True, narrows="union", choices=OPERATIONS)
+
+    ceiling = Hosts(
+        Unicode(),
+        default_value=None,
+        allow_none=True,
+        help="The hosts that may be read at all: 'example.com' (that host), '*.example.com' (the host and every name "
+        "below it), 'internet:unrestricted' (anywhere public). None, when nothing is set, is internet:unrestricted; [] "
+        "is nowhere. It opens no address that is not public. Entries that can't be read cover nothing and are named.",
+    ).tag(config=True, unit="host, *.host or internet:unrestricted", narrows="hosts")
+
+    ask = Word(
+        "open",
+        help="What a session may read that has asked for no hosts: 'open' is the whole ceiling, 'prompt' asks a person "
+        "host by host, 'listed' is nowhere.",
+    ).tag(config=True, choices=("open", "prompt", "listed"), narrows="strictest")
+
+    acting_ceiling = Hosts(
+        Unicode(),
+        default_value=None,
+        allow_none=True,
+        help="The exact hosts on which a person may let a session act: click, fill, send. None, when nothing is set, "
+        "is whatever the person asks, and nowhere on a JupyterHub.",
+    ).tag(config=True, unit="host", narrows="hosts")
+
+    write_methods = Word(
+        "reading",
+        help="Which list a host has to be on for methods other than GET and HEAD from a notebook: 'reading' or "
+        "'acting'. An agent's tool always needs 'acting'.",
+    ).tag(config=True, choices=("reading", "acting"), narrows="strictest")
+
+    robots = Word(
+        "named",
+        help="How robots.txt (RFC 9309) is obeyed: 'full' as a crawler does, 'named' only what names our agent token, "
+        "'off' not at all.",
+    ).tag(config=True, choices=("off", "named", "full"), narrows="strictest")
 
     allow_private_networks = Networks(
         Unicode(),
@@ -70,9 +140,57 @@ class WebPolicy(Configurable):
         "address that it carries. Without it such addresses are refused.",
     ).tag(config=True, unit="CIDR", narrows="networks", entry=nat64_entry)
 
+    credentials = Table(
+        help="Secrets for sites that need one: {'api.example.com': {'name': 'example', 'source': 'env:EXAMPLE_KEY'}}. "
+        "source is env:NAME, file:/path or keyring:SERVICE/USER; header is Authorization and prefix 'Bearer ' unless "
+        "given. Sent to that exact host, over https on port 443, never after a redirect; what a notebook sees of it is "
+        "credential:NAME.",
+    ).tag(config=True, unit="host to credential", narrows="operator", entry=credentials_table)
+
+    source_ipv4 = Line("", help="This machine's IPv4 address that outgoing connections come from.").tag(
+        config=True, unit="IPv4 address", narrows="operator", entry=source_address(4)
+    )
+    source_ipv6 = Line("", help="This machine's IPv6 address that outgoing connections come from.").tag(
+        config=True, unit="IPv6 address", narrows="operator", entry=source_address(6)
+    )
+
+    upstream_proxy = Line(
+        "",
+        help="A proxy, http://HOST:PORT, through which everything goes out. It is asked by CONNECT for the address "
+        "that was checked.",
+    ).tag(config=True, unit="http://HOST:PORT", narrows="operator", entry=proxy_address)
+    upstream_proxy_credentials = Line(
+        "", help="Where 'user:password' for the upstream proxy is kept: env:NAME, file:/path or keyring:SERVICE/USER."
+    ).tag(config=True, unit="source of a secret", narrows="operator", entry=secret_source)
+    upstream_proxy_resolves = Flag(
+        False,
+        help="Ask the upstream proxy for names instead of addresses, where this machine has no DNS for the internet. "
+        "Then the proxy, not we, decides which address a name leads to: the guard's checks of addresses do not hold.",
+    ).tag(config=True, narrows="operator")
+    trust_env_proxy = Flag(
+        False,
+        help="Take the upstream proxy from HTTPS_PROXY or HTTP_PROXY when none is set; otherwise they are ignored.",
+    ).tag(config=True, narrows="operator")
+    ca_bundle = Line(
+        "",
+        help="A PEM file of authorities that are trusted besides this machine's, e.g. that of a proxy which opens TLS.",
+    ).tag(config=True, unit="path", narrows="operator")
+
 
 class WebFetch(Configurable):
     """How a page is fetched: identity, time and size."""
+
+    agent = Line(
+        "JupyterWebResearch",
+        help="Our product token: what the User-Agent begins with, and what robots.txt calls us.",
+    ).tag(config=True, unit="a product token", entry=agent_token)
+    agent_url = HeaderText(BOT_PAGE, help="The page that tells site owners who we are, sent in the User-Agent.").tag(
+        config=True
+    )
+    send_request_id = Flag(
+        True,
+        help="Send each operation's id as X-Request-ID, so that a site owner's complaint finds the cell that made it.",
+    ).tag(config=True)
 
     contact = HeaderText(
         "",
@@ -148,6 +266,85 @@ class WebKernel(Configurable):
     ).tag(config=True, choices=("allow", "warn", "deny"), narrows="strictest")
 
 
+class WebBudgets(Configurable):
+    """How much may be asked. Windows slide; 0 is no limit. An operator's number is the most that others can set."""
+
+    kernel_total = Count(500, help="Operations of one kernel, all told.").tag(
+        config=True, unit="operations", range=(0, 1_000_000), narrows="least"
+    )
+    kernel_per_minute = Count(60, help="Operations of one kernel in a minute.").tag(
+        config=True, unit="operations", range=(0, 100_000), narrows="least"
+    )
+    server_per_minute = Count(120, help="Operations of all kernels in a minute.").tag(
+        config=True, unit="operations", range=(0, 100_000), narrows="least"
+    )
+    server_per_day = Count(0, help="Operations of all kernels in 24 hours.").tag(
+        config=True, unit="operations", range=(0, 100_000), narrows="least"
+    )
+    site_per_minute = Count(
+        60, help="Requests to one site in a minute, those of all kernels together, redirects included."
+    ).tag(config=True, unit="requests", range=(0, 100_000), narrows="least")
+    search_per_minute = Count(30, help="Searches of all kernels in a minute.").tag(
+        config=True, unit="searches", range=(0, 100_000), narrows="least"
+    )
+    browser_per_minute = Count(60, help="Pages opened in browser tabs of all kernels in a minute.").tag(
+        config=True, unit="pages", range=(0, 100_000), narrows="least"
+    )
+    session_dollars = Amount(0.0, help="What one kernel may spend, all told.").tag(
+        config=True, unit="dollars", range=(0, 1_000_000), narrows="least"
+    )
+    price_per_request = Amount(0.0, help="What one fetch, image or browser page costs.").tag(
+        config=True, unit="dollars", range=(0, 1000), narrows="operator"
+    )
+    price_per_search = Table(help="What one search costs, by provider: {'brave': 0.005}.").tag(
+        config=True, unit="dollars by provider", narrows="operator", entry=price_table
+    )
+    storage = Line(
+        "memory://",
+        help="Where budgets are counted: memory:// within one server (engines without a server share a file of their "
+        "user's), or redis://HOST:PORT/DB for several servers together.",
+    ).tag(
+        config=True,
+        unit="memory:// or a redis:// URL",
+        narrows="operator",
+        entry=storage_address,
+        shown="without password",
+    )
+    when_unavailable = Word(
+        "refuse",
+        help="What happens when that storage does not answer: 'refuse' reads nothing, 'local' counts in this process, "
+        "with the same limits.",
+    ).tag(config=True, choices=("local", "refuse"), narrows="strictest")
+
+
+class WebJournal(Configurable):
+    """The record of every operation, in webresearch/journal.sqlite below Jupyter's data directory."""
+
+    required = Flag(False, help="Refuse operations while the journal can't be written, instead of warning once.").tag(
+        config=True, narrows="any"
+    )
+    max_size = Count(64 * MIB, help="Size at which a new file is begun.").tag(
+        config=True, unit="bytes", range=(64 * KIB, 4096 * MIB)
+    )
+    files = Count(4, help="Files that are kept, the one being written included.").tag(config=True, range=(1, 100))
+
+
+class WebClassifier(Configurable):
+    """A model that judges each request against the session's task. Off while no URL is set."""
+
+    url = Line("", help="Base URL of an OpenAI-compatible API, e.g. http://127.0.0.1:8000/v1.").tag(
+        config=True, unit="URL", narrows="operator", entry=endpoint
+    )
+    model = Line("", help="The model's name.").tag(config=True, narrows="operator")
+    key = Line("", help="Where the API's key is kept: env:NAME, file:/path or keyring:SERVICE/USER.").tag(
+        config=True, unit="source of a secret", narrows="operator", entry=secret_source
+    )
+    threshold = Amount(0.8, help="Score from which a request is refused, whatever the model's verdict.").tag(
+        config=True, unit="of 1", range=(0, 1), narrows="lowest"
+    )
+    timeout = Amount(10.0, help="Longest wait for a verdict.").tag(config=True, unit="s", range=(0.1, 60))
+
+
 class WebDisplay(Configurable):
     """What a cell shows."""
 
@@ -157,7 +354,16 @@ class WebDisplay(Configurable):
     columns = Count(100, help="Width of the plain-text form.").tag(config=True, unit="columns", range=(40, 400))
 
 
-CONFIGURABLES: tuple[type[Configurable], ...] = (WebPolicy, WebFetch, WebExtraction, WebKernel, WebDisplay)
+CONFIGURABLES: tuple[type[Configurable], ...] = (
+    WebPolicy,
+    WebBudgets,
+    WebJournal,
+    WebClassifier,
+    WebFetch,
+    WebExtraction,
+    WebKernel,
+    WebDisplay,
+)
 
 
 @dataclass(frozen=True)
@@ -169,6 +375,9 @@ class Settings:
     extraction: WebExtraction = field(default_factory=WebExtraction)
     kernel: WebKernel = field(default_factory=WebKernel)
     display: WebDisplay = field(default_factory=WebDisplay)
+    budgets: WebBudgets = field(default_factory=WebBudgets)
+    journal: WebJournal = field(default_factory=WebJournal)
+    classifier: WebClassifier = field(default_factory=WebClassifier)
 
 
 def settings_of(cls: type[Configurable]) -> dict[str, TraitType[Any, Any]]:

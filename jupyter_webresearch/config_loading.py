@@ -18,9 +18,12 @@ from traitlets.config import Config, Configurable
 from jupyter_webresearch.config import (
     CONFIGURABLES,
     Settings,
+    WebBudgets,
+    WebClassifier,
     WebDisplay,
     WebExtraction,
     WebFetch,
+    WebJournal,
     WebKernel,
     WebPolicy,
     environment_name,
@@ -155,6 +158,9 @@ def as_settings(explained: Iterable[Explained]) -> Settings:
         extraction=WebExtraction(**values[WebExtraction]),
         kernel=WebKernel(**values[WebKernel]),
         display=WebDisplay(**values[WebDisplay]),
+        budgets=WebBudgets(**values[WebBudgets]),
+        journal=WebJournal(**values[WebJournal]),
+        classifier=WebClassifier(**values[WebClassifier]),
     )
 
 
@@ -231,9 +237,45 @@ def _strictest(value: str, ceiling: str, definition: TraitType[Any, Any]) -> str
     return max(value, ceiling, key=choices.index)
 
 
+def _all(value: bool, ceiling: bool, _definition: TraitType[Any, Any]) -> bool:
+    return value and ceiling
+
+
+def _any(value: bool, ceiling: bool, _definition: TraitType[Any, Any]) -> bool:
+    return value or ceiling
+
+
+def _operator(_value: Any, ceiling: Any, _definition: TraitType[Any, Any]) -> Any:
+    return ceiling
+
+
+def _least(value: float, ceiling: float, _definition: TraitType[Any, Any]) -> float:
+    """Return the smaller of two limits, of which 0 is none."""
+    return min(value or ceiling, ceiling or value)
+
+
+def _lowest(value: float, ceiling: float, _definition: TraitType[Any, Any]) -> float:
+    return min(value, ceiling)
+
+
+def _hosts(value: list[str] | None, ceiling: list[str] | None, _definition: TraitType[Any, Any]) -> list[str] | None:
+    """Intersect two lists of hosts; entries that can't be read stay, to be named."""
+    if value is None or ceiling is None:
+        return value if ceiling is None else ceiling
+    from jupyter_webresearch.policy.egress import HostList
+
+    return HostList.read(value).within(HostList.read(ceiling)).texts
+
+
 NARROWINGS: Mapping[str, Callable[[Any, Any, TraitType[Any, Any]], Any]] = {
     "networks": _networks,
     "intersection": _intersection,
     "strictest": _strictest,
+    "all": _all,
+    "any": _any,
+    "operator": _operator,
+    "least": _least,
+    "lowest": _lowest,
+    "hosts": _hosts,
 }
 """How a value and a ceiling are combined, by the ``narrows`` tag; ``union`` goes over all levels instead."""

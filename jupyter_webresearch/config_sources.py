@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from traitlets import Bool, Float, Int, List, TraitError, TraitType
+from traitlets import Bool, Dict, Float, Int, List, TraitError, TraitType
 from traitlets.config import Config, Configurable
 from traitlets.config.loader import DeferredConfigList, KVArgParseConfigLoader, LazyConfigValue, PyFileConfigLoader
 
@@ -174,7 +174,7 @@ def environment_as_started(environ: Mapping[str, str] = os.environ) -> dict[str,
             variable, kind = environment_name(cls, trait), definition.metadata.get("narrows")
             if kind and variable in started:
                 result[variable] = started[variable]
-            elif kind in ("networks", "intersection"):
+            elif kind and kind != "union":
                 result.pop(variable, None)
     return result
 
@@ -362,6 +362,8 @@ def _parse(trait: TraitType[Any, Any], text: str) -> Any:
             return _literal(text.strip())
         items = [item.strip() for item in text.split(",")] if text.strip() else []
         return [_number(int, item) for item in items] if isinstance(trait._trait, Int) else items
+    if isinstance(trait, Dict):
+        return _literal(text.strip() or "{}")
     if isinstance(trait, Bool):
         word = text.strip().lower()
         if word not in _TRUTH:
@@ -391,7 +393,7 @@ def _literal(text: str) -> Any:
         try:
             return ast.literal_eval(text)
         except (ValueError, SyntaxError) as error:
-            raise ValueError(f"{text!r} is not a list") from error
+            raise ValueError(f"{text!r} is neither a list nor a dictionary") from error
 
 
 def _instead(name: str, known: Mapping[str, Any], likeness: float = 0.7) -> str:

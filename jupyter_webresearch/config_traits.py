@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
-from traitlets import Float, HasTraits, Int, List, TraitError, TraitType, Unicode
+from traitlets import Bool, Dict, Float, HasTraits, Int, List, TraitError, TraitType, Unicode
 
 from jupyter_webresearch.errors import WebResearchError
 
@@ -20,13 +20,19 @@ __all__ = [
     "Amount",
     "Blocked",
     "Count",
+    "Flag",
     "HeaderText",
+    "Hosts",
+    "Line",
     "Networks",
+    "Operations",
     "Ports",
+    "Table",
     "Word",
     "allowed",
     "blocked_entry",
     "parse_network",
+    "source_address",
 ]
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -56,7 +62,7 @@ def allowed(trait: TraitType[Any, Any]) -> str:
         text = f"{low} to {high}"
         return f"each {text}" if isinstance(trait, List) else f"{text} {unit}".rstrip()
     if "choices" in trait.metadata:
-        return "one of " + ", ".join(trait.metadata["choices"])
+        return ("each " if isinstance(trait, List) else "") + "one of " + ", ".join(trait.metadata["choices"])
     return HEADER_FORM if isinstance(trait, HeaderText) else ""
 
 
@@ -100,6 +106,16 @@ class Amount(_Plain, Float[float, int | float]):
         return float(_within(self, obj, super().validate(obj, value)))
 
 
+class Flag(_Plain, Bool[bool, bool | int]):
+    """True or False."""
+
+    form = "True or False"
+
+    def validate(self, obj: Any, value: Any) -> bool:
+        """Return the flag; TraitError when it is none."""
+        return bool(super().validate(obj, value))
+
+
 class Word(_Plain, Unicode[str, str | bytes]):
     """One of the words in its ``choices`` tag, which run from the most to the least permissive."""
 
@@ -126,6 +142,54 @@ class HeaderText(_Plain, Unicode[str, str | bytes]):
         return text
 
 
+class Line(_Plain, Unicode[str, str | bytes]):
+    """One line of text, which a function of the ``entry`` tag, if there is one, brings into canonical form."""
+
+    form = "text"
+
+    def validate(self, obj: Any, value: Any) -> str:
+        """Return the text; TraitError when it is longer than a line or can't be read."""
+        text = super().validate(obj, value)
+        if len(text) > 2048 or not text.isprintable():
+            raise TraitError(f"{_name(self, obj)}: {text[:80]!r} is not a line of at most 2,048 printable characters")
+        canonical: Callable[[str], str] | None = self.metadata.get("entry")
+        if canonical is None or not text:
+            return text
+        try:
+            return canonical(text)
+        except ValueError as error:
+            raise TraitError(f"{_name(self, obj)}: {text!r} is not {self.metadata['unit']}: {error}") from error
+
+
+class Hosts(_Plain, List[str]):
+    """Entries of the egress grammar as they were written, or None.
+
+    An entry that can't be read stays in the list: it covers nothing, and is named wherever the list is shown.
+    """
+
+    form = "a list or None"
+    entry_form = "text"
+
+    def validate(self, obj: Any, value: Any) -> list[str] | None:
+        """Return the entries without repeats; TraitError when it is no list of texts."""
+        return None if value is None else list(dict.fromkeys(super().validate(obj, value) or []))
+
+
+class Table(_Plain, Dict):
+    """A dictionary that a function of the ``entry`` tag brings into canonical form."""
+
+    form = "a dictionary"
+
+    def validate(self, obj: Any, value: Any) -> dict[str, Any]:
+        """Return the dictionary in canonical form; TraitError when it can't be read."""
+        table = super().validate(obj, value) or {}
+        canonical: Callable[[dict[str, Any]], dict[str, Any]] = self.metadata["entry"]
+        try:
+            return canonical(dict(table))
+        except ValueError as error:
+            raise TraitError(f"{_name(self, obj)}: {error}") from error
+
+
 class Ports(_Plain, List[int]):
     """TCP ports within the ``range`` tag and not among :data:`BAD_PORTS`."""
 
@@ -143,6 +207,21 @@ class Ports(_Plain, List[int]):
                     f"({allowed(self)}, none of that list)"
                 )
         return ports
+
+
+class Operations(_Plain, List[str]):
+    """Words of the ``choices`` tag."""
+
+    form = "a list"
+    entry_form = "a word"
+
+    def validate(self, obj: Any, value: Any) -> list[str]:
+        """Return the words without repeats; TraitError when one is not among the choices."""
+        words = list(dict.fromkeys(super().validate(obj, value) or []))
+        for word in words:
+            if word not in self.metadata["choices"]:
+                raise TraitError(f"{_name(self, obj)}: {word!r} is not {allowed(self)}")
+        return words
 
 
 class Addresses(_Plain, List[str]):
@@ -187,6 +266,19 @@ def parse_network(text: str) -> Network:
 def network_entry(text: str) -> str:
     """Return a CIDR in canonical form; ValueError when it is none."""
     return str(parse_network(text))
+
+
+def source_address(version: int) -> Callable[[str], str]:
+    """Return a reader of addresses of one IP version, 4 or 6; it raises ValueError for what is none."""
+
+    def canonical(text: str) -> str:
+        """Return the address in canonical form."""
+        address = ipaddress.ip_address(text)
+        if address.version != version:
+            raise ValueError(f"it is an IPv{address.version} address")
+        return str(address)
+
+    return canonical
 
 
 def nat64_entry(text: str) -> str:

@@ -82,10 +82,8 @@ class Engine:
         if own_ports is not None:
             seams["own_ports"] = own_ports
         self.guard = Guard(settings.policy, **seams)
-        transport = GuardedTransport(
-            self.guard, settings.fetch, resolver=resolver, dialler=dialler, ssl_context=ssl_context
-        )
-        retriever = Retriever(transport, self.guard, settings.fetch, self._clock)
+        transport = GuardedTransport(settings.fetch, resolver=resolver, dialler=dialler, ssl_context=ssl_context)
+        retriever = Retriever(transport, settings.fetch, self._clock)
         self._pool = ExtractionPool(settings.extraction)
         self._fetcher = Fetcher(settings.fetch, self.guard, retriever, self._pool, self._clock)
         self._sessions: dict[str, Session] = {}

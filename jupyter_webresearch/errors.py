@@ -60,6 +60,24 @@ _ROWS = (
         403,
         "WebPolicy.allow_private_networks",
     ),
+    ErrorCode("disabled", "This operation is switched off.", 403, "WebPolicy.enabled"),
+    ErrorCode("not_allowed", "The host is on no list of hosts that may be read.", 403, "WebPolicy.ceiling"),
+    ErrorCode("needs_approval", "A person has to allow this host first.", 403, "WebPolicy.ask"),
+    ErrorCode(
+        "acting_not_allowed",
+        "The host is not on the list of those where something may be changed.",
+        403,
+        "WebPolicy.acting_ceiling",
+    ),
+    ErrorCode("robots", "The site's robots.txt asks not to read this.", 403, "WebPolicy.robots"),
+    ErrorCode(
+        "over_budget",
+        "A budget is used up; with retry_after there will be room again in so many seconds.",
+        429,
+        "WebBudgets",
+    ),
+    ErrorCode("classifier", "The classifier judged against the request.", 403, "WebClassifier.threshold"),
+    ErrorCode("blocked", "What an agent is told of a refusal by the policy, and nothing more.", 403),
     ErrorCode("insecure_redirect", "An https answer redirects to http and would expose what was sent.", 403),
     ErrorCode("redirect_refused", "The redirect would carry a request body to another origin.", 403),
     ErrorCode(
@@ -78,6 +96,22 @@ _ROWS = (
     ErrorCode("headers_too_large", "The answer's headers are larger than the limit.", 502, "WebFetch.max_headers"),
     ErrorCode("http_status", "The site answered with a status that is not success.", 502),
     ErrorCode("rate_limited", "The site asks to wait.", 429, None, True),
+    ErrorCode(
+        "proxy_failed", "The upstream proxy can't be reached or did not connect.", 502, "WebPolicy.upstream_proxy"
+    ),
+    ErrorCode(
+        "proxy_auth", "The upstream proxy asks for other credentials.", 502, "WebPolicy.upstream_proxy_credentials"
+    ),
+    ErrorCode(
+        "tls_intercepted",
+        "The certificate was issued by an authority unknown here, behind an upstream proxy.",
+        502,
+        "WebPolicy.ca_bundle",
+    ),
+    # What this installation lacks at the moment.
+    ErrorCode("budget_unavailable", "The budgets' storage does not answer.", 503, "WebBudgets.when_unavailable", True),
+    ErrorCode("journal_unavailable", "The journal can't be written.", 503, "WebJournal.required", True),
+    ErrorCode("credential_unavailable", "The credential for this host can't be read.", 503, "WebPolicy.credentials"),
     # What could not be made of the answer.
     ErrorCode(
         "too_large",
@@ -131,6 +165,8 @@ class WebResearchError(Exception):
         Seconds after which a retry can succeed, when known.
     page
         The :class:`~jupyter_webresearch.page.Page` that was read all the same (status errors).
+    host
+        What a person is asked to allow (``needs_approval``).
     """
 
     def __init__(
@@ -141,16 +177,18 @@ class WebResearchError(Exception):
         setting: str | None = None,
         retry_after: float | None = None,
         page: Page | None = None,
+        host: str = "",
     ) -> None:
         super().__init__(message)
         row = CODES[code]
         self.code = code
         self.message = message
         self.setting = setting if setting is not None else row.setting
-        self.retryable = row.retryable
+        self.retryable = row.retryable or retry_after is not None
         self.status = row.status
         self.retry_after = retry_after
         self.page = page
+        self.host = host
 
     def to_json(self) -> dict[str, Any]:
         """Return the REST error body: ``message``, ``reason``, ``code`` and what else is known."""
@@ -164,6 +202,8 @@ class WebResearchError(Exception):
             body["setting"] = self.setting
         if self.retry_after is not None:
             body["retry_after"] = self.retry_after
+        if self.host:
+            body["host"] = self.host
         if self.page is not None:
             body["page"] = self.page.to_json()
         return body
@@ -193,6 +233,7 @@ class WebResearchError(Exception):
             setting=str(body.get("setting") or ""),  # none is left out, whatever the table says
             retry_after=body.get("retry_after"),
             page=Page.from_json(page) if isinstance(page, dict) else None,
+            host=str(body.get("host") or ""),
         )
 
 
@@ -228,4 +269,4 @@ _BAD_INPUT = {
 def _class_of(code: str) -> type[WebResearchError]:
     if code in _BAD_INPUT:
         return BadInput
-    return Refused if CODES[code].status == 403 else Failed
+    return Refused if CODES[code].status == 403 or code == "over_budget" else Failed

@@ -35,6 +35,7 @@ from jupyter_webresearch.page_assembly import (
     status_error,
     whole,
 )
+from jupyter_webresearch.policy.admission import GuardAdmission
 from jupyter_webresearch.policy.guard import Guard
 from jupyter_webresearch.policy.urls import parse_url
 from jupyter_webresearch.reading import check_window, window
@@ -191,7 +192,9 @@ class Fetcher:
     async def _retrieve(
         self, session: Session, request: FetchRequest, key: str, on_phase: OnPhase, deadline: float
     ) -> tuple[Record, Page, bytes]:
-        got = await self._retriever.retrieve(request, on_phase=on_phase, deadline=deadline, accept=self._accept)
+        got = await self._retriever.retrieve(
+            request, admission=GuardAdmission(self._guard), on_phase=on_phase, deadline=deadline, accept=self._accept
+        )
         page = page_of(got)
         record = Record(charset_label=got.head.charset_label, read=self._clock.monotonic(), retry_after=got.retry_after)
         await session.put(record, {"page": encoded_page(page), "body": got.body}, new=True)
@@ -299,7 +302,11 @@ class Fetcher:
         self, session: Session, spool: Spool, request: FetchRequest, on_phase: OnPhase, deadline: float
     ) -> Page:
         got = await self._retriever.retrieve(
-            request, on_phase=on_phase, deadline=deadline, accept=lambda head: self._accept_saving(head, spool)
+            request,
+            admission=GuardAdmission(self._guard),
+            on_phase=on_phase,
+            deadline=deadline,
+            accept=lambda head: self._accept_saving(head, spool),
         )
         page = page_of(got)
         if not is_success(page.status) and not request.any_status:

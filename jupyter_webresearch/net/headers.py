@@ -91,7 +91,10 @@ def _check_header(name: str, value: str) -> None:
 
 
 def outgoing_headers(
-    settings: WebFetch, caller: Sequence[tuple[str, str]], body: bytes | None
+    settings: WebFetch,
+    caller: Sequence[tuple[str, str]],
+    body: bytes | None,
+    added: Sequence[tuple[str, str]] = (),
 ) -> list[tuple[bytes, bytes]]:
     """Return the headers of a request, without Host and Content-Length, which the connection adds.
 
@@ -103,6 +106,8 @@ def outgoing_headers(
         The caller's headers that still go along; they replace ours of the same name.
     body
         Its Content-Type is given when the caller gives none.
+    added
+        What the admission adds, e.g. a credential: it replaces the caller's of the same name.
 
     Returns
     -------
@@ -117,9 +122,11 @@ def outgoing_headers(
     ]
     if body:
         ours.append(("Content-Type", _content_type(body)))
-    given = {name.lower() for name, _ in caller}
+    fixed = {name.lower() for name, _ in added}
+    theirs = [(name, value) for name, value in caller if name.lower() not in fixed]
+    given = {name.lower() for name, _ in theirs} | fixed
     kept = [(name, value) for name, value in ours if name.lower() not in given and value]
-    return [(name.encode("ascii"), _encode(value)) for name, value in (*kept, *caller)]
+    return [(name.encode("ascii"), _encode(value)) for name, value in (*kept, *theirs, *added)]
 
 
 def user_agent(settings: WebFetch) -> str:

@@ -11,10 +11,10 @@ import re
 from collections.abc import Sequence
 
 from jupyter_webresearch.errors import BadInput, WebResearchError
-from jupyter_webresearch.policy.guard import Guard
+from jupyter_webresearch.policy.admission import Admission
 from jupyter_webresearch.policy.urls import MAX_URL, CheckedURL
 
-__all__ = ["REDIRECTS", "check_location", "join_location", "next_method"]
+__all__ = ["REDIRECTS", "as_redirect", "check_location", "join_location", "next_method"]
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 """The statuses whose Location is followed (RFC 9110, 15.4)."""
@@ -23,17 +23,19 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _AUTHORITY = re.compile(rb"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//[^/?#]*")
 
 
-def check_location(guard: Guard, base: CheckedURL, values: Sequence[bytes]) -> CheckedURL:
+def check_location(admission: Admission, base: CheckedURL, values: Sequence[bytes], method: str = "GET") -> CheckedURL:
     """Return the checked URL that a redirect leads to.
 
     Parameters
     ----------
-    guard
+    admission
         Decides on the joined URL as on any other.
     base
         The URL that answered.
     values
         The raw values of the answer's Location fields.
+    method
+        Of the request that follows.
 
     Raises
     ------
@@ -43,9 +45,20 @@ def check_location(guard: Guard, base: CheckedURL, values: Sequence[bytes]) -> C
     try:
         if len(set(values)) != 1:
             raise BadInput("invalid_url", "the answer names several locations")
-        return guard.check_url(join_location(base, values[0]))
+        return admission.check_url(join_location(base, values[0]), method)
     except WebResearchError as error:
-        raise type(error)(error.code, f"redirect refused: {error.message}", setting=error.setting) from error
+        raise as_redirect(error) from error
+
+
+def as_redirect(error: WebResearchError) -> WebResearchError:
+    """Return the error that the target of a redirect gave, saying so."""
+    return type(error)(
+        error.code,
+        f"redirect refused: {error.message}",
+        setting=error.setting,
+        retry_after=error.retry_after,
+        host=error.host,
+    )
 
 
 def join_location(base: CheckedURL, location: bytes) -> str:

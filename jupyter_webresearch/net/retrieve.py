@@ -23,9 +23,9 @@ from jupyter_webresearch.net.body import Body, BodyReader, too_large
 from jupyter_webresearch.net.content_type import SNIFF_BYTES, needs_sniffing, parse_content_type, sniff
 from jupyter_webresearch.net.decoding import encodings_of
 from jupyter_webresearch.net.headers import check_request, outgoing_headers
-from jupyter_webresearch.net.redirects import REDIRECTS, check_location, next_method
+from jupyter_webresearch.net.redirects import REDIRECTS, as_redirect, check_location, next_method
 from jupyter_webresearch.net.retry_after import RETRY_STATUSES, seconds_to_wait
-from jupyter_webresearch.policy.guard import Guard
+from jupyter_webresearch.policy.admission import Admission
 from jupyter_webresearch.policy.urls import CheckedURL
 
 __all__ = ["Disposition", "ResponseHead", "Retrieved", "Retriever"]
@@ -53,6 +53,7 @@ class _Chain:
     """What is remembered of a chain."""
 
     requested: CheckedURL
+    admission: Admission
     started: float
     carries: bool
     hops: list[Hop] = field(default_factory=list)
@@ -68,8 +69,6 @@ class Retriever:
     ----------
     transport
         A :class:`~jupyter_webresearch.net.transport.GuardedTransport`, or what behaves as one.
-    guard
-        Decides on the first URL and on every Location before the transport sees it.
     settings
         Limits and identity.
     clock
@@ -81,14 +80,12 @@ class Retriever:
     def __init__(
         self,
         transport: httpx.AsyncBaseTransport,
-        guard: Guard,
         settings: WebFetch,
         clock: Clock,
         *,
         sleep: Callable[[float], Awaitable[object]] = anyio.sleep,
     ) -> None:
         self._transport = transport
-        self._guard = guard
         self._settings = settings
         self._clock = clock
         self._sleep = sleep
@@ -97,6 +94,7 @@ class Retriever:
         self,
         request: FetchRequest,
         *,
+        admission: Admission,
         on_phase: OnPhase,
         deadline: float,
         accept: Callable[[ResponseHead], Disposition],
@@ -107,6 +105,8 @@ class Retriever:
         ----------
         request
             As the caller wrote it; ``url``, ``method``, ``headers`` and ``body`` are used.
+        admission
+            Judges the URL and every Location, and lets each request out.
         on_phase
             Called with ``resolving``, ``connecting``, ``receiving``.
         deadline
@@ -133,8 +133,13 @@ class Retriever:
         """
         check_request(request, self._settings.max_request_body)
         started = self._clock.monotonic()
-        first = _Step(self._guard.check_url(request.url), request.method.upper(), request.headers, request.body)
-        chain = _Chain(first.url, started, carries=bool(request.body or request.headers))
+        first = _Step(
+            admission.check_url(request.url, request.method.upper()),
+            request.method.upper(),
+            request.headers,
+            request.body,
+        )
+        chain = _Chain(first.url, admission, started, carries=bool(request.body or request.headers))
         with anyio.move_on_after(max(0.0, deadline - started)):
             return await self._follow(first, chain, on_phase, deadline, accept)
         raise Failed("timeout", f"no complete answer within {max(0.0, deadline - started):.0f} s")
@@ -167,8 +172,18 @@ class Retriever:
     @asynccontextmanager
     async def _answer(self, step: _Step, chain: _Chain, on_phase: OnPhase) -> AsyncIterator[httpx.Response]:
         idle = self._settings.idle_timeout
-        headers = outgoing_headers(self._settings, step.headers, step.body)
-        extensions = {"on_phase": on_phase, "timeout": {"connect": idle, "read": idle, "write": idle, "pool": idle}}
+        redirected = bool(chain.redirects)
+        try:
+            await chain.admission.admit(step.url, method=step.method, body=step.body, redirected=redirected)
+            added = await chain.admission.headers(step.url, redirected=redirected)
+        except Refused as error:
+            raise as_redirect(error) if redirected else error from error
+        headers = outgoing_headers(self._settings, step.headers, step.body, added)
+        extensions = {
+            "admission": chain.admission,
+            "on_phase": on_phase,
+            "timeout": {"connect": idle, "read": idle, "write": idle, "pool": idle},
+        }
         try:
             request = httpx.Request(
                 step.method, step.url.href, headers=headers, content=step.body, extensions=extensions
@@ -176,7 +191,7 @@ class Retriever:
             response = await self._transport.handle_async_request(request)
         except WebResearchError as error:
             if chain.redirects and isinstance(error, (BadInput, Refused)):
-                raise _as_redirect(error) from error
+                raise as_redirect(error) from error
             raise
         except httpx.InvalidURL as error:
             raise BadInput("invalid_url", "the URL is one that parsers read differently") from error
@@ -200,7 +215,8 @@ class Retriever:
             most = self._settings.max_redirects
             raise Failed("too_many_redirects", f"more than {most} redirects, the last from {step.url.href}")
         chain.redirects += 1
-        url = check_location(self._guard, step.url, locations)
+        method = next_method(status, step.method)
+        url = check_location(chain.admission, step.url, locations, method)
         if step.url.scheme == "https" and url.scheme == "http":
             if chain.carries:
                 raise Refused(
@@ -208,7 +224,6 @@ class Retriever:
                     f"redirect refused: {url.href} is not encrypted, and the request carried headers or a body",
                 )
             chain.insecure = True
-        method = next_method(status, step.method)
         headers, body = step.headers, step.body
         if method != step.method:
             body = None
@@ -279,10 +294,6 @@ class Retriever:
 
     def _elapsed(self, chain: _Chain) -> float:
         return self._clock.monotonic() - chain.started
-
-
-def _as_redirect(error: WebResearchError) -> WebResearchError:
-    return type(error)(error.code, f"redirect refused: {error.message}", setting=error.setting)
 
 
 def _check_status(response: httpx.Response, step: _Step) -> None:

@@ -24,7 +24,7 @@ from jupyter_webresearch.net.dialler import Dialler, SocketDialler
 from jupyter_webresearch.net.resolver import Resolver, SystemResolver
 from jupyter_webresearch.net.trust import tls_context
 from jupyter_webresearch.policy.addresses import IPAddress, parse_address
-from jupyter_webresearch.policy.guard import Guard
+from jupyter_webresearch.policy.admission import Admission
 from jupyter_webresearch.policy.urls import CheckedURL
 
 __all__ = ["GuardedTransport"]
@@ -42,12 +42,10 @@ _REFUSED_METHODS = (b"CONNECT", b"TRACE")
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """An httpx transport behind the guard.
+    """An httpx transport that sends nothing without an admission.
 
     Parameters
     ----------
-    guard
-        Decides on each URL and on each address.
     settings
         ``idle_timeout``, ``dns_timeout``, ``timeout`` (here: until the head of the answer is there), ``max_headers``.
     resolver, dialler, ssl_context
@@ -56,14 +54,12 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
     def __init__(
         self,
-        guard: Guard,
         settings: WebFetch,
         *,
         resolver: Resolver | None = None,
         dialler: Dialler | None = None,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        self._guard = guard
         self._settings = settings
         self._resolver: Resolver = resolver or SystemResolver(settings.dns_timeout)
         self._dialler: Dialler = dialler or SocketDialler()
@@ -75,8 +71,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         Parameters
         ----------
         request
-            Its headers go out as they are, except ``Host``, which is the URL's. ``extensions["on_phase"]`` is called
-            with ``resolving`` and ``connecting``.
+            Its headers go out as they are, except ``Host``, which is the URL's. ``extensions["admission"]`` judges URL
+            and addresses; ``extensions["on_phase"]`` is called with ``resolving`` and ``connecting``.
 
         Returns
         -------
@@ -86,30 +82,31 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         Raises
         ------
         BadInput, Refused
-            What :meth:`Guard.check_url` and :meth:`Guard.check_addresses` raise; ``blocked_method``, ``bad_request``
+            What the admission's ``check_url`` and ``check_addresses`` raise; ``blocked_method``, ``bad_request``
             for a header that can't be sent.
         Failed
             ``unresolved``, ``unreachable``, ``tls``, ``timeout``, ``bad_response``, ``headers_too_large``. Reading the
             stream raises ``timeout``, ``tls`` and ``bad_response``.
         """
         on_phase: Callable[[str], None] = request.extensions.get("on_phase", _no_phase)
-        url = self._guard.check_url(str(request.url))
+        admission: Admission = request.extensions["admission"]  # without one nothing goes out
+        url = admission.check_url(str(request.url), request.method)
         if not _same_host(request.url, url):
             raise BadInput("invalid_url", "the URL names different hosts to different parsers")
         headers = _request_headers(request, url)
         try:
             with anyio.fail_after(self._settings.timeout):
                 on_phase("resolving")
-                addresses = await self._addresses(url)
+                addresses = await self._addresses(url, admission)
                 on_phase("connecting")
                 stream = await self._connect(url, addresses)
                 return await self._exchange(request, url, headers, stream)
         except TimeoutError:
             raise Failed("timeout", f"{url.host} did not answer in {self._settings.timeout:g} s") from None
 
-    async def _addresses(self, url: CheckedURL) -> tuple[IPAddress, ...]:
+    async def _addresses(self, url: CheckedURL, admission: Admission) -> tuple[IPAddress, ...]:
         answers = [str(url.address)] if url.address is not None else await self._resolver.resolve(url.host)
-        return self._guard.check_addresses(url, answers)
+        return admission.check_addresses(url, answers)
 
     async def _connect(self, url: CheckedURL, addresses: Sequence[IPAddress]) -> httpcore.AsyncNetworkStream:
         """Dial the judged addresses in turn, and secure the first connection that stands."""

@@ -16,6 +16,7 @@ from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.net.answer import Disposition, ResponseHead, Retrieved
 from jupyter_webresearch.net.retrieve import Retriever
 from jupyter_webresearch.net.transport import GuardedTransport
+from jupyter_webresearch.policy.admission import GuardAdmission
 from jupyter_webresearch.policy.guard import Guard
 from tests.sites import Authority, Site
 from tests.sites.network import MappedDialler, StubResolver
@@ -56,12 +57,12 @@ class Rig:
         self.slept: list[float] = []
         self.phases: list[str] = []
         self.heads: list[ResponseHead] = []
-        guard = Guard(WebPolicy(), interfaces=lambda: frozenset(), own_ports=lambda: frozenset())
+        self.admission = GuardAdmission(Guard(WebPolicy(), interfaces=frozenset, own_ports=frozenset))
         self.settings = WebFetch(**settings)
         transport = GuardedTransport(
-            guard, self.settings, resolver=self.resolver, dialler=self.dialler, ssl_context=AUTHORITY.client
+            self.settings, resolver=self.resolver, dialler=self.dialler, ssl_context=AUTHORITY.client
         )
-        self.retriever = Retriever(transport, guard, self.settings, self.clock, sleep=self._sleep)
+        self.retriever = Retriever(transport, self.settings, self.clock, sleep=self._sleep)
 
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -86,6 +87,7 @@ class Rig:
 
         return await self.retriever.retrieve(
             FetchRequest(url if "://" in url else f"http://{HOST}{url}", method, headers, body),
+            admission=self.admission,
             on_phase=self.phases.append,
             deadline=self.clock.monotonic() + seconds,
             accept=decide,

@@ -19,6 +19,7 @@ from jupyter_webresearch.net.answer import Disposition
 from jupyter_webresearch.net.retrieve import Retriever
 from jupyter_webresearch.net.transport import GuardedTransport
 from jupyter_webresearch.policy.addresses import IPAddress
+from jupyter_webresearch.policy.admission import GuardAdmission
 from jupyter_webresearch.policy.guard import Guard
 from tests.own_time import in_own_time
 from tests.sites.network import PUBLIC
@@ -103,13 +104,14 @@ async def test_nothing_holds_up_the_deadline(part: str, monkeypatch: pytest.Monk
         monkeypatch.setattr("jupyter_webresearch.net.transport.tls_context", hanging.block)
     guard = Guard(WebPolicy(), interfaces=frozenset, own_ports=frozenset)
     settings = WebFetch()
-    transport = GuardedTransport(guard, settings, resolver=hanging, dialler=hanging, ssl_context=context)
+    transport = GuardedTransport(settings, resolver=hanging, dialler=hanging, ssl_context=context)
     clock = LoopClock()
-    retriever = Retriever(transport, guard, settings, clock)
+    retriever = Retriever(transport, settings, clock)
     try:
         with pytest.raises(Failed) as caught:
             await retriever.retrieve(
                 FetchRequest("https://www.example.org/"),
+                admission=GuardAdmission(guard),
                 on_phase=lambda _phase: None,
                 deadline=clock.monotonic() + DEADLINE,
                 accept=lambda _head: Disposition(10_000_000, "error", HangingSink(hanging)),

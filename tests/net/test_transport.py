@@ -12,6 +12,7 @@ import pytest
 from jupyter_webresearch.config import WebFetch, WebPolicy
 from jupyter_webresearch.errors import BadInput, Failed, Refused
 from jupyter_webresearch.net.transport import MAX_ATTEMPTS, GuardedTransport
+from jupyter_webresearch.policy.admission import GuardAdmission
 from jupyter_webresearch.policy.guard import Guard
 from jupyter_webresearch.policy.urls import parse_url
 from tests.net.transports import HOST, Way
@@ -102,7 +103,7 @@ async def test_a_host_that_httpx_reads_differently_is_refused() -> None:
             return b"127.0.0.1"
 
     way = Way(1)
-    request = httpx.Request("GET", "http://example.com/")
+    request = httpx.Request("GET", "http://example.com/", extensions={"admission": way.admission})
     request.url = Lying("http://example.com/")
     with pytest.raises(BadInput, match="different hosts"):
         await way.transport.handle_async_request(request)
@@ -139,8 +140,11 @@ async def test_a_peer_that_cannot_be_told_is_refused() -> None:
 async def test_the_real_dialler_says_who_answered() -> None:
     async with Site() as site:
         policy = WebPolicy(allow_private_networks=["127.0.0.0/8"], allowed_ports=[site.port])
-        transport = GuardedTransport(Guard(policy, own_ports=frozenset), WebFetch())
-        response = await transport.handle_async_request(httpx.Request("GET", site.url("/plain")))
+        transport = GuardedTransport(WebFetch())
+        admission = GuardAdmission(Guard(policy, own_ports=frozenset))
+        response = await transport.handle_async_request(
+            httpx.Request("GET", site.url("/plain"), extensions={"admission": admission})
+        )
         assert await response.aread()
         assert response.status_code == 200
 

@@ -15,6 +15,7 @@ from jupyter_webresearch.config import WebFetch, WebPolicy
 from jupyter_webresearch.errors import BadInput, Failed, Refused, WebResearchError
 from jupyter_webresearch.net.resolver import SystemResolver
 from jupyter_webresearch.net.transport import MAX_ATTEMPTS, GuardedTransport
+from jupyter_webresearch.policy.admission import GuardAdmission
 from jupyter_webresearch.policy.guard import Guard
 from tests.sites import Site
 from tests.sites.network import CASES, CountingDialler, MappedDialler, StubResolver
@@ -31,13 +32,17 @@ def guard(**policy: Any) -> Guard:
     return Guard(WebPolicy(**policy), interfaces=lambda: frozenset({ip_address(OWN)}), own_ports=frozenset)
 
 
+def admitted() -> dict[str, Any]:
+    return {"admission": GuardAdmission(guard())}
+
+
 @pytest.mark.parametrize("url", REFUSED)
 async def test_refused_without_a_packet(url: str) -> None:
     dialler = CountingDialler()
-    transport = GuardedTransport(guard(), WebFetch(), resolver=StubResolver.from_case_file(), dialler=dialler)
+    transport = GuardedTransport(WebFetch(), resolver=StubResolver.from_case_file(), dialler=dialler)
     with pytest.raises(WebResearchError) as caught:
         # As the retriever does: the text is judged first, because httpx would repair some of it (ports "+80", " 80").
-        await transport.handle_async_request(httpx.Request("GET", guard().check_url(url).href))
+        await transport.handle_async_request(httpx.Request("GET", guard().check_url(url).href, extensions=admitted()))
     assert isinstance(caught.value, (BadInput, Refused)) or caught.value.code == "unresolved"
     assert dialler.dialled == []
 
@@ -46,9 +51,9 @@ async def test_refused_without_a_packet(url: str) -> None:
 async def test_accepted(url: str) -> None:
     dialler = CountingDialler()
     checked = guard().check_url(url)
-    transport = GuardedTransport(guard(), WebFetch(), resolver=StubResolver.from_case_file(), dialler=dialler)
+    transport = GuardedTransport(WebFetch(), resolver=StubResolver.from_case_file(), dialler=dialler)
     with pytest.raises(Failed) as caught:
-        await transport.handle_async_request(httpx.Request("GET", checked.href))
+        await transport.handle_async_request(httpx.Request("GET", checked.href, extensions=admitted()))
     assert caught.value.code == "unreachable"
     assert dialler.dialled == [(str(checked.address or "93.184.216.34"), checked.port)]
 
@@ -91,11 +96,12 @@ class Rig:
         self.guard = guard(**policy)
         seconds = 0.2 if name == "timeout" else 60.0
         self.transport = GuardedTransport(
-            self.guard, WebFetch(), resolver=SystemResolver(seconds, lookup=self.lookup), dialler=self.dialler
+            WebFetch(), resolver=SystemResolver(seconds, lookup=self.lookup), dialler=self.dialler
         )
 
     async def get(self) -> int:
-        request = httpx.Request("GET", self.guard.check_url(self.url).href)
+        href = self.guard.check_url(self.url).href
+        request = httpx.Request("GET", href, extensions={"admission": GuardAdmission(self.guard)})
         response = await self.transport.handle_async_request(request)
         await response.aread()
         return response.status_code

@@ -14,6 +14,7 @@ import trustme
 from jupyter_webresearch.config import WebFetch, WebPolicy
 from jupyter_webresearch.net.transport import GuardedTransport
 from jupyter_webresearch.net.trust import tls_context
+from jupyter_webresearch.policy.admission import GuardAdmission
 from jupyter_webresearch.policy.guard import Guard
 from tests.net.transports import HOST, Way, serving
 from tests.own_time import in_own_time
@@ -74,8 +75,11 @@ async def test_the_name_is_sent_and_no_address(authority: Authority) -> None:
     async with Site(tls=context) as site:
         await Way(site, ssl_context=authority.client).read()
         policy = WebPolicy(allow_private_networks=["127.0.0.1/32"], allowed_ports=[site.port])
-        transport = GuardedTransport(Guard(policy, own_ports=frozenset), WebFetch(), ssl_context=authority.client)
-        response = await transport.handle_async_request(httpx.Request("GET", site.url("/plain")))
+        transport = GuardedTransport(WebFetch(), ssl_context=authority.client)
+        admission = GuardAdmission(Guard(policy, own_ports=frozenset))
+        response = await transport.handle_async_request(
+            httpx.Request("GET", site.url("/plain"), extensions={"admission": admission})
+        )
         await response.aread()
     assert named == [HOST, None]
 

@@ -14,6 +14,7 @@ import pytest
 from jupyter_webresearch.config import WebFetch, WebPolicy
 from jupyter_webresearch.errors import WebResearchError
 from jupyter_webresearch.net.transport import GuardedTransport
+from jupyter_webresearch.policy.admission import GuardAdmission
 from jupyter_webresearch.policy.guard import Guard
 from tests.sites import Site
 from tests.sites.network import PUBLIC, MappedDialler, StubResolver
@@ -79,15 +80,16 @@ class Way:
         self.scheme = "https" if isinstance(site, Site) and site._tls else "http"
         self.dialler = dialler or MappedDialler({PUBLIC: port})
         self.resolver = resolver or StubResolver()
-        guard = Guard(policy or WebPolicy(), interfaces=frozenset, own_ports=frozenset)
+        self.admission = GuardAdmission(Guard(policy or WebPolicy(), interfaces=frozenset, own_ports=frozenset))
         self.transport = GuardedTransport(
-            guard, WebFetch(**fetch), resolver=self.resolver, dialler=self.dialler, ssl_context=ssl_context
+            WebFetch(**fetch), resolver=self.resolver, dialler=self.dialler, ssl_context=ssl_context
         )
 
     async def open(self, path: str = "/plain", method: str = "GET", **request: Any) -> httpx.Response:
         """Send a request and return the answer, its body unread."""
         url = f"{self.scheme}://{HOST}{path}" if path.startswith("/") else path
-        return await self.transport.handle_async_request(httpx.Request(method, url, **request))
+        extensions = {"admission": self.admission, **request.pop("extensions", {})}
+        return await self.transport.handle_async_request(httpx.Request(method, url, **request, extensions=extensions))
 
     async def read(self, path: str = "/plain", method: str = "GET", **request: Any) -> bytes:
         """Send a request and return the raw body."""
