@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import time
 from collections.abc import AsyncIterator, Callable
@@ -116,7 +117,8 @@ def echoed(answer: Retrieved) -> dict[str, Any]:
 async def heartbeat() -> AsyncIterator[list[float]]:
     """Measure the loop's stalls: the list holds the processor time between two beats, in seconds.
 
-    Processor time of the loop's thread, because what else runs on the machine stalls it too.
+    Processor time of the loop's thread, because what else runs on the machine stalls it too; without collections of a
+    heap that other tests have filled.
     """
     late: list[float] = []
 
@@ -126,7 +128,11 @@ async def heartbeat() -> AsyncIterator[list[float]]:
             await asyncio.sleep(0.005)
             late.append(time.thread_time() - before)
 
+    gc.disable()
     task = asyncio.create_task(beat())
     await asyncio.sleep(0)
-    yield late
-    task.cancel()
+    try:
+        yield late
+    finally:
+        task.cancel()
+        gc.enable()

@@ -55,17 +55,23 @@ def test_a_cut_stream_gives_its_beginning_and_is_not_complete(names: tuple[str, 
 
 @pytest.mark.parametrize("names", [*ONE, ("gzip", "gzip"), ("br", "br"), ("gzip", "br"), ("br", "gzip")])
 def test_no_step_gives_much_or_takes_long(names: tuple[str, ...]) -> None:
-    made = decoder(names)
-    made.allowance = 64 << 20
+    """The longest step is a small part of the whole, in processor time: of a few tries the one least disturbed."""
     data = bomb(names, 32 << 20)
-    size, longest, before = 0, 0.0, time.thread_time()
-    for piece in made.feed(data):
-        now = time.thread_time()
-        longest, before = max(longest, now - before), now
-        size += len(piece)
-        assert len(piece) <= STEP_OUT
-    assert size == 32 << 20
-    assert longest < 0.02  # a step takes 0.1 ms; processor time, so that a busy machine does not count
+    shares = []
+    for _ in range(8):
+        made = decoder(names)
+        made.allowance = 64 << 20
+        steps, before = [], time.thread_time()
+        for piece in made.feed(data):
+            now = time.thread_time()
+            steps.append((now - before, len(piece)))
+            before = now
+        assert sum(size for _, size in steps) == 32 << 20
+        assert max(size for _, size in steps) <= STEP_OUT
+        shares.append(max(seconds for seconds, _ in steps) / sum(seconds for seconds, _ in steps))
+        if shares[-1] < 0.3:
+            break
+    assert min(shares) < 0.3
 
 
 def test_a_body_of_nothing_ends_at_the_allowance() -> None:
