@@ -1,4 +1,4 @@
-"""Both sides of the limits through real workers under the settings that a user has."""
+"""Both sides of the limits, and pages that are nothing but a bomb, through real workers."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ import asyncio
 import pytest
 
 from jupyter_webresearch.config import WebExtraction
+from jupyter_webresearch.errors import Failed
 from jupyter_webresearch.extraction.pool import ExtractionPool
 
 TOO_LARGE = "limits: too large to look for the article in it"
 
 
-async def extract(*bodies):
-    pool = ExtractionPool(WebExtraction())
+async def extract(*bodies, **settings):
+    pool = ExtractionPool(WebExtraction(**settings))
     try:
         await pool.start()
         return await asyncio.gather(
             *(
                 pool.extract(body.encode(), url="https://example.org/", content_type="text/html", charset_label="utf-8")
                 for body in bodies
-            )
+            ),
+            return_exceptions=True,
         )
     finally:
         await pool.close()
 
 
 async def rendered(body):
-    """Extract a page that fits into its time on a machine of its own: the best of three, since others may share it."""
-    for _ in range(3):
-        (page,) = await extract(body)
-        if page.extractor == "page":
-            break
+    """Extract a page in as much time as it takes."""
+    (page,) = await extract(body, wall_time=60.0)
     return page
 
 
@@ -73,7 +72,15 @@ FULL_SIZE = {
 }
 
 
-async def test_of_a_bomb_at_full_size_there_is_text():
-    pages = await extract(*(f"<p>seven herons stand by the river</p><p>{bomb}</p>" for bomb in FULL_SIZE.values()))
-    for name, page in zip(FULL_SIZE, pages, strict=True):
-        assert page.markdown.startswith("seven herons stand by the river"), name
+async def test_of_a_bomb_at_full_size_there_is_text_in_the_time_that_a_user_has():
+    left = dict(FULL_SIZE)
+    for _ in range(3):  # others may share this machine
+        bodies = (f"<p>seven herons stand by the river</p><p>{bomb}</p>" for bomb in left.values())
+        for name, page in zip(tuple(left), await extract(*bodies), strict=True):
+            if isinstance(page, Failed) and page.code == "too_complex":
+                continue
+            assert page.markdown.startswith("seven herons stand by the river"), name
+            del left[name]
+        if not left:
+            break
+    assert list(left) == []

@@ -69,7 +69,7 @@ class Parent:
         self.process.communicate()
 
 
-def assert_ends(pid, seconds=10.0):
+def assert_ends(pid, seconds=60.0):
     if sys.platform == "linux":
         with suppress(ProcessLookupError):
             descriptor = os.pidfd_open(pid)
@@ -128,7 +128,9 @@ def test_an_interrupt_to_the_process_group_spares_the_workers():
         pids = parent.hear()["pids"]
         assert parent.hear() == {"phase": "extracting"}
         os.killpg(parent.process.pid, signal.SIGINT)
-        assert parent.hear() == {"interrupted": True}
-        last = parent.hear()
+        heard = [parent.hear(), parent.hear()]  # a busy machine may have had the result before
+        assert {"interrupted": True} in heard
+        (last,) = (line for line in heard if "result" in line)
         assert int(last["result"]) in pids
         assert sorted(last["pids"]) == sorted(pids)
+        assert all(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in pids)
