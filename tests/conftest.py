@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,13 @@ from tests.sites import Site
 from tests.sites.network import MappedDialler, StubResolver
 
 HOST = "www.example.org"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Let Ctrl-C be heard, by the processes that tests start too: whoever runs in the background is deaf to it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

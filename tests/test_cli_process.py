@@ -91,9 +91,9 @@ def test_an_interrupt_ends_it_with_one_line(environ):
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        asyncio.run_coroutine_threadsafe(site.arrived("/gate"), site._loop).result(timeout=30)
+        asyncio.run_coroutine_threadsafe(site.arrived("/gate"), site._loop).result(timeout=60)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert out == b""
     assert err == b"jupyter webresearch: cancelled: interrupted\n"
@@ -109,7 +109,7 @@ def test_a_reader_that_has_enough_is_no_error(environ, tmp_path):
     assert process.stdout.readline() == b"allowed\tok\thttps://example.com/\n"
     process.stdout.close()
     assert process.stderr.read() == b""
-    assert process.wait(timeout=30) == 141
+    assert process.wait(timeout=60) == 141
     process.stderr.close()
 
 

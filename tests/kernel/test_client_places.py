@@ -259,7 +259,7 @@ except KeyboardInterrupt:
     try:
         asyncio.run_coroutine_threadsafe(web.arrived("/hang"), web._loop).result(60)
         os.killpg(process.pid, signal.SIGINT)  # to the whole group, as Jupyter interrupts: the workers must not mind
-        printed, _ = process.communicate(timeout=30)
+        printed, _ = process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()

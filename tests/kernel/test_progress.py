@@ -39,7 +39,7 @@ class Publisher:
 def test_each_phase_takes_the_place_of_the_last() -> None:
     surface = Recorder()
     with LiveLine(surface, "https://e.org/", delay=0) as live:
-        assert surface.visible.wait(10)
+        assert surface.visible.wait(30)
         for phase in ("queued", "resolving", "resolving", "receiving"):
             live(phase)
     assert surface.shown[-4:] == [
@@ -62,7 +62,7 @@ def test_what_is_quick_shows_nothing() -> None:
 def test_it_goes_whatever_happens() -> None:
     surface = Recorder()
     with pytest.raises(KeyboardInterrupt), LiveLine(surface, "u", delay=0):
-        assert surface.visible.wait(10)
+        assert surface.visible.wait(30)
         raise KeyboardInterrupt
     assert surface.shown[-1] == ""
 
@@ -70,7 +70,7 @@ def test_it_goes_whatever_happens() -> None:
 def test_a_url_cannot_write_elsewhere() -> None:
     surface = Recorder()
     with LiveLine(surface, "https://e.org/\x1b[2J\r\n\u202e" + "x" * 500, delay=0):
-        assert surface.visible.wait(10)
+        assert surface.visible.wait(30)
     assert surface.shown[0].isprintable()
     assert len(surface.shown[0]) < 80
 
