@@ -252,17 +252,17 @@ class _Folder:
         """Make a new file beside the wanted one; it is gone after the block unless it was placed."""
         temporary = f".{secrets.token_hex(8)}.part"  # of a length that every name that fits has room for
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | getattr(os, "O_BINARY", 0)
+        descriptor = None
         try:
+            # Inside, for an interrupt that comes meanwhile is raised as soon as the file is there.
             descriptor = os.open(self._at(temporary), flags, 0o666, dir_fd=self._fd)
-        except OSError as error:
-            raise _refused(name, f"can't be written ({error.strerror})") from None
-        try:
             yield temporary, descriptor
         except OSError as error:
             raise _refused(name, f"can't be written ({error.strerror})") from error
         finally:
-            os.close(descriptor)
-            with contextlib.suppress(FileNotFoundError):
+            if descriptor is not None:
+                os.close(descriptor)
+            with contextlib.suppress(OSError if descriptor is None else FileNotFoundError):
                 os.unlink(self._at(temporary), dir_fd=self._fd)
 
     def place(self, temporary: str, name: str, force: bool) -> None:

@@ -352,3 +352,20 @@ def test_safe_names_are_short(unit: str, suffix: str) -> None:
     assert name.startswith(unit)
     if suffix == ".pdf":
         assert name.endswith(".pdf")
+
+
+def test_an_interrupt_that_comes_as_the_file_is_made_leaves_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = os.open
+
+    def interrupted(path: str, flags: int, *arguments: int, dir_fd: int | None = None) -> int:
+        descriptor = made(path, flags, *arguments, dir_fd=dir_fd)
+        if flags & os.O_CREAT:
+            os.close(descriptor)
+            raise KeyboardInterrupt
+        return descriptor
+
+    before = sorted(folder.iterdir())
+    monkeypatch.setattr(saving.os, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save(folder)
+    assert sorted(folder.iterdir()) == before
