@@ -6,6 +6,7 @@ import os
 import secrets
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,24 @@ def make_engine(site: Site) -> Iterator[EngineMaker]:
     yield make
     for engine in engines:
         engine.close()
+
+
+@contextmanager
+def only_worker(engine: Engine) -> Iterator[None]:
+    """Keep the worker of an engine that has only one, as a page does that takes its time."""
+
+    async def take() -> object:
+        return await engine._pool._take(lambda _phase: None)
+
+    async def give_back() -> None:
+        engine._pool._give_back(slot)  # type: ignore[arg-type]
+
+    engine.submit(engine.warm_up()).result(60)
+    slot = engine.submit(take()).result(60)
+    try:
+        yield
+    finally:
+        engine.submit(give_back()).result(60)
 
 
 class Reader:

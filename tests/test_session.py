@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import gc
+import secrets
 import shutil
 import tempfile
 import threading
@@ -60,10 +61,10 @@ class Visitor(Reader):
             while self.session._on_disk:
                 await asyncio.wait(self.session._on_disk)
 
-        self.engine.submit(all_of_it()).result(10)
+        self.engine.submit(all_of_it()).result(30)
 
     def close(self) -> None:
-        self.engine.submit(self.session.close()).result(10)
+        self.engine.submit(self.session.close()).result(30)
 
 
 @pytest.fixture
@@ -82,12 +83,12 @@ def visit(shared_engine: Engine, shared_dialler: MappedDialler, site: Site) -> I
 
 def arrive(site: Site, path: str, count: int = 1) -> None:
     assert site._loop is not None
-    asyncio.run_coroutine_threadsafe(site.arrived(path, count), site._loop).result(10)
+    asyncio.run_coroutine_threadsafe(site.arrived(path, count), site._loop).result(30)
 
 
 def wait_until(true: Callable[[], bool]) -> None:
     """Wait for what no event tells of."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not true():
         assert time.monotonic() < end
         time.sleep(0.005)
@@ -109,14 +110,19 @@ def test_what_comes_back_from_the_store_is_what_was_read(visit: Callable[..., Vi
 
 
 def test_links_and_headers_of_what_was_read_are_not_kept_in_memory(visit: Callable[..., Visitor], site: Site) -> None:
-    links = "".join(f'<p>Some words about <a href="/{n}">number {n}</a> of them.</p>' for n in range(2000))
+    mark = secrets.token_hex(8)
+    links = "".join(f'<p>Some words about <a href="/{n}">{mark} {n}</a> of them.</p>' for n in range(2000))
     site.serve("/links", f"<main><h1>Links</h1>{links}</main>", headers={"X-Mark": "kept-in-memory"})
     visitor = visit()
     page = visitor.fetch("/links")
     assert len(page.links) == 2000
     del page
-    gc.collect()
-    assert not [thing for thing in gc.get_objects() if isinstance(thing, Link) and thing.text.startswith("number ")]
+
+    def forgotten() -> bool:
+        gc.collect()
+        return not any(isinstance(thing, Link) and thing.text.startswith(mark) for thing in gc.get_objects())
+
+    wait_until(forgotten)  # the engine's thread may have it in hand for a moment longer
     assert "kept-in-memory" not in repr([vars(visitor.session), *map(vars, visitor.session._records.values())])
     assert len(visitor.fetch("/links").links) == 2000
 
@@ -165,10 +171,10 @@ def test_saved_bodies_that_nobody_fetches_make_room(visit: Callable[..., Visitor
     assert saved is not None
     found = visitor.engine.submit(visitor.engine.saved(visitor.session, saved.key))
     if number == 2:
-        assert found.result(10).stat().st_size == 600_000
+        assert found.result(30).stat().st_size == 600_000
     else:
         with pytest.raises(WebResearchError) as caught:
-            found.result(10)
+            found.result(30)
         assert caught.value.code == "not_found"
 
 
@@ -176,7 +182,7 @@ def test_an_empty_body_is_saved_as_an_empty_file(visit: Callable[..., Visitor]) 
     visitor = visit()
     saved = visitor.fetch("/attachment?size=0", save=True).saved
     assert saved is not None
-    path = visitor.engine.submit(visitor.engine.saved(visitor.session, saved.key)).result(10)
+    path = visitor.engine.submit(visitor.engine.saved(visitor.session, saved.key)).result(30)
     assert path.read_bytes() == b""
 
 
@@ -232,6 +238,7 @@ def test_a_request_given_up_leaves_nothing(
 ) -> None:
     visitor = visit()
     reached = threading.Event()
+    before = len(shared_dialler.streams)
     path = "/chunks?size=60000&type=text/plain" if at == "body" else "/attachment?size=5000000"
 
     def on_phase(phase: str) -> None:
@@ -243,11 +250,11 @@ def test_a_request_given_up_leaves_nothing(
         arrive(site, "/chunks")
         wait_until(lambda: not save or any(temporary.rglob("spool")))
     else:
-        assert reached.wait(10)
+        assert reached.wait(30)
     future.cancel()
     wait_until(lambda: not visitor.session._tasks)
     visitor.settle()
-    assert shared_dialler.open_streams == 0
+    assert all(stream.closed for stream in shared_dialler.streams[before:])
     assert not visitor.session._spools
     assert not list(temporary.rglob("spool"))
 
@@ -265,16 +272,16 @@ def test_what_a_thread_still_writes_when_the_session_ends_is_deleted(
 
     def slow(*arguments: Any, **named: Any) -> Any:
         writing.set()
-        assert go.wait(10)
+        assert go.wait(30)
         return real(*arguments, **named)
 
     monkeypatch.setattr(store, name, slow)
     visitor.start("/attachment?size=10" if save else "/plain?2", save=save)
-    assert writing.wait(10)
+    assert writing.wait(30)
     closing = visitor.engine.submit(visitor.session.close())
     wait_until(lambda: not visitor.session._tasks)
     go.set()
-    closing.result(10)
+    closing.result(30)
     visitor.settle()
     assert list(temporary.iterdir()) == []
 
@@ -298,6 +305,7 @@ def test_a_bounded_number_is_under_way_and_the_rest_is_queued(visit: Callable[..
     phases: list[list[str]] = [[] for _ in range(7)]
     futures = [visitor.start(f"/gate?{n}", on_phase=phases[n].append) for n in range(7)]
     arrive(site, "/gate", 4)
+    wait_until(lambda: phases.count(["queued"]) == 3)
     assert sorted(phases) == [["queued"]] * 3 + [["resolving", "connecting"]] * 4
     assert len(site.seen) == 4
     site.release()
@@ -316,7 +324,7 @@ def test_who_waits_for_an_equal_request_is_queued(visit: Callable[..., Visitor],
         waiting.set()
 
     second = visitor.start("/gate", on_phase=on_phase)
-    assert waiting.wait(10)
+    assert waiting.wait(30)
     site.release()
     assert first.result(30).markdown == second.result(30).markdown
     assert phases == ["queued"]
