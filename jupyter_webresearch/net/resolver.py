@@ -56,15 +56,26 @@ class SystemResolver:
         Most look-ups under way at once.
     lookup
         :func:`socket.getaddrinfo`, or what a test puts in its place.
+    absolute
+        Whether names are taken as absolute, out of reach of the search list of resolv.conf. Names that an operator
+        configured are not: ``localhost`` and a cluster's short names exist without the trailing dot only.
     """
 
-    def __init__(self, timeout: float, *, threads: int = THREADS, lookup: Lookup = socket.getaddrinfo) -> None:
+    def __init__(
+        self,
+        timeout: float,
+        *,
+        threads: int = THREADS,
+        lookup: Lookup = socket.getaddrinfo,
+        absolute: bool = True,
+    ) -> None:
         self._timeout = timeout
         self._lookup = lookup
+        self._dot = b"." if absolute else b""
         self._slots = threading.Semaphore(threads)
 
     async def resolve(self, host: str) -> Sequence[str]:
-        """Ask for the absolute name; see :meth:`Resolver.resolve`."""
+        """Ask the system; see :meth:`Resolver.resolve`."""
         try:
             with anyio.fail_after(self._timeout):
                 # Threads that belong to any loop release the slots, so no event of this loop tells of it.
@@ -99,7 +110,7 @@ class SystemResolver:
 
     def _addresses(self, host: str) -> list[str]:
         # The trailing dot keeps the search list of resolv.conf away; bytes keep Python's own IDNA away.
-        name = host.encode("ascii") + b"."
+        name = host.encode("ascii") + self._dot
         answers = self._lookup(name, None, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         return [_address(family, sockaddr) for family, _type, _proto, _name, sockaddr in answers]
 
