@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.client
 import json
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -293,7 +295,11 @@ class ServerProcess:
 
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
-        self.process.wait(30)
+        try:
+            self.process.wait(60)
+        finally:
+            self.process.kill()
+            self.process.wait()
 
     @property
     def log(self) -> str:
@@ -301,7 +307,7 @@ class ServerProcess:
 
     def wait_for(self, connect: Callable[[], socket.socket | http.client.HTTPConnection]) -> None:
         """Wait until something listens."""
-        for _ in range(600):
+        for _ in range(1800):
             assert self.process.poll() is None, self.log
             try:
                 made = connect()
@@ -315,12 +321,15 @@ class ServerProcess:
 
 
 def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+    """Return a port for a server that is started later: below those that the system hands out meanwhile."""
+    while True:
+        port = secrets.choice(range(11_000, 32_000))
+        with socket.socket() as sock, contextlib.suppress(OSError):
+            sock.bind(("127.0.0.1", port))
+            return port
 
 
-def wait_until(reached: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(reached: Callable[[], bool], seconds: float = 60) -> None:
     """Wait for what another process does."""
     pause = threading.Event()
     for _ in range(int(seconds / 0.05)):

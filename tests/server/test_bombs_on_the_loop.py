@@ -18,7 +18,7 @@ from jupyter_webresearch.errors import CODES
 from tests.extraction.bombs import BOMBS, WORDS, Bomb, link_dense, table_dense
 from tests.server.running import Answer, Caller, JupyterFolders, ServerProcess, free_port
 
-LONGEST_STALL = 0.1  # seconds, by the clock on the wall
+LONGEST_STALL = 0.1  # seconds
 ATTEMPTS = 3
 ROOT = str(Path(__file__).parents[2])
 MIB = 1024 * 1024
@@ -113,11 +113,13 @@ def test_the_loop_goes_on_while_eight_bombs_are_extracted(call: Caller) -> None:
             call("GET", "heartbeat")  # forgets what was before
             with ThreadPoolExecutor(len(EIGHT)) as threads:
                 answers = list(threads.map(lambda bomb, body: extract(call, bomb.content_type, body), EIGHT, bodies))
-            worst = float(call("GET", "heartbeat").json["worst"])
+            pulse = call("GET", "heartbeat").json
+            assert pulse["beats"]
+            worst = float(pulse["worst"])
         stalls.append((worst, machine[0]))
         for bomb, answer in zip(EIGHT, answers, strict=True):
             ends_well(bomb, answer)
         # What else runs on this machine can keep any loop waiting: the best of a few says what is ours.
         if worst <= LONGEST_STALL:
             break
-    assert 0 < min(stalls)[0] <= LONGEST_STALL, f"(loop, control), seconds: {stalls}"
+    assert min(stalls)[0] <= LONGEST_STALL, f"(loop, control), seconds: {stalls}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import threading
 from pathlib import Path
 
 import psutil
@@ -66,21 +65,25 @@ def test_a_server_stops_whose_engine_could_never_be_made(
 )
 def test_stopping_while_something_runs(web: Site, tmp_path: Path, route: str, body: object, accept: str) -> None:
     before = sum(request.path == "/hang" for request in web.seen)
-    threads, children = set(threading.enumerate()), set(psutil.Process().children(recursive=True))
     with server_for(web, tmp_path) as server:
         call = server.caller()
         call("POST", "webresearch/fetch", ARTICLE)  # so that there is something to leave behind
+        engine = server.on_loop(server.extension.engine)
+        workers = [psutil.Process(pid) for pid in engine._pool.pids]
         connection = call.connect()
         connection.request(
             "POST", f"{call.base}webresearch/{route}", json.dumps(body).encode(), {**call.headers, "Accept": accept}
         )
-        asyncio.run_coroutine_threadsafe(web.arrived("/hang", before + 1), web._loop).result(10)
+        asyncio.run_coroutine_threadsafe(web.arrived("/hang", before + 1), web._loop).result(30)
     last = json.loads(connection.getresponse().read().splitlines()[-1])
     connection.close()
     assert last.get("error", last)["code"] == "cancelled"
-    assert [t for t in set(threading.enumerate()) - threads if "webresearch" in t.name] == []
-    left = set(psutil.Process().children(recursive=True)) - children
-    assert [child for child in left if "extract" in " ".join(child.cmdline())] == []
+    assert engine._thread is not None
+    assert not engine._thread.is_alive()
+    assert [thread for thread in engine._pool._threads._threads if thread.is_alive()] == []
+    assert workers
+    assert [worker for worker in workers if worker.is_running()] == []
+    assert engine._pool.pids == ()
     with pytest.raises(Failed, match="stopping"):
         asyncio.run(server.extension.engine())
 
