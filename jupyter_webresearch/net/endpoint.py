@@ -43,16 +43,14 @@ class EndpointStatus(Failed):
 
     Parameters
     ----------
-    endpoint
-        Scheme, host and port.
     answered
         The HTTP status.
     retry_after
         Seconds that the endpoint asks to wait, when it says so.
     """
 
-    def __init__(self, endpoint: str, answered: int, retry_after: float | None) -> None:
-        super().__init__("http_status", f"{endpoint} answered with the status {answered}", retry_after=retry_after)
+    def __init__(self, answered: int, retry_after: float | None = None) -> None:
+        super().__init__("http_status", f"the endpoint answered with the status {answered}", retry_after=retry_after)
         self.answered = answered
 
 
@@ -119,7 +117,7 @@ class Endpoint:
         path: str,
         payload: Mapping[str, Any],
         *,
-        timeout: float,  # noqa: ASYNC109 - the caller may not know of anyio
+        timeout: float,  # noqa: ASYNC109
         max_bytes: int = MAX_BYTES,
     ) -> Any:
         """Send an object of JSON and return the JSON that comes back.
@@ -162,22 +160,9 @@ class Endpoint:
             )
         except Failed as error:
             if error.code == "too_many_redirects":
-                raise self._bad("redirects, which is not followed; is its URL right?") from error
+                raise _bad("redirects, which is not followed") from error
             raise
-        return await self._parsed(answer)
-
-    async def _parsed(self, answer: Retrieved) -> Any:
-        if not 200 <= answer.head.status <= 299:
-            raise EndpointStatus(self._admission.origin, answer.head.status, answer.retry_after)
-        try:
-            if len(answer.body) < LARGE:
-                return _parse(answer.body)
-            return await anyio.to_thread.run_sync(_parse, answer.body, abandon_on_cancel=True)
-        except (ValueError, RecursionError):
-            raise self._bad("did not answer with JSON; is its URL right?") from None
-
-    def _bad(self, what: str) -> Failed:
-        return Failed("bad_response", f"{self._admission.origin} {what}")
+        return await _parsed(answer)
 
 
 class EndpointAdmission:
@@ -222,6 +207,22 @@ class EndpointAdmission:
 
     def redactor(self) -> None:
         """Return None: what comes back is read by us alone."""
+
+
+async def _parsed(answer: Retrieved) -> Any:
+    if not 200 <= answer.head.status <= 299:
+        raise EndpointStatus(answer.head.status, answer.retry_after)
+    try:
+        if len(answer.body) < LARGE:
+            return _parse(answer.body)
+        return await anyio.to_thread.run_sync(_parse, answer.body, abandon_on_cancel=True)
+    except (ValueError, RecursionError):
+        raise _bad("did not answer with JSON") from None
+
+
+def _bad(what: str) -> Failed:
+    # Where the endpoint is, is the operator's business: errors are told to notebooks and models.
+    return Failed("bad_response", f"the endpoint {what}; is the URL in the settings right?")
 
 
 def _disposition(head: ResponseHead, max_bytes: int) -> Disposition:

@@ -150,6 +150,7 @@ async def test_other_statuses(code: int) -> None:
         assert (error.code, error.answered, error.retryable) == ("http_status", code, False)
         assert str(code) in error.message
         assert "private" not in error.message
+        assert "127.0.0.1" not in error.message
 
 
 async def test_a_wish_to_wait_is_passed_on_not_followed() -> None:
