@@ -196,7 +196,8 @@ class EndpointAdmission:
         return known
 
     async def admit(self, url: CheckedURL, *, method: str, body: bytes | None, redirected: bool) -> None:
-        """Let it go: neither robots.txt nor budgets are about what an operator configured."""
+        """Let it go; see :meth:`~jupyter_webresearch.policy.admission.Admission.admit`."""
+        # Neither robots.txt nor budgets are about what an operator configured.
 
     async def headers(self, url: CheckedURL, *, redirected: bool) -> Sequence[tuple[str, str]]:
         """Add the key; see :meth:`~jupyter_webresearch.policy.admission.Admission.headers`."""
