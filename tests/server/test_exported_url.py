@@ -54,14 +54,14 @@ async def test_relative_paths_become_absolute(monkeypatch: pytest.MonkeyPatch, t
     assert address.socket == str(tmp_path / "s.sock")
 
 
-def test_it_is_exported_from_start_to_stop(tmp_path: Path) -> None:
-    assert "JUPYTER_WEBRESEARCH_URL" not in os.environ
+def test_it_is_exported_from_start_to_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JUPYTER_WEBRESEARCH_URL", raising=False)
     with ThreadServer(tmp_path) as server:
         url = os.environ["JUPYTER_WEBRESEARCH_URL"]
         assert url == f"http://127.0.0.1:{server.app.port}/user/a%40b/"
         assert not any(TOKEN in value for name, value in os.environ.items() if "WEBRESEARCH" in name)
         engine = server.on_loop(server.extension.engine)
-        assert engine.submit(nothing()).result(10) is None
+        assert engine.submit(nothing()).result(30) is None
     assert "JUPYTER_WEBRESEARCH_URL" not in os.environ
     with pytest.raises(RuntimeError, match="closed"):
         engine.submit(nothing())

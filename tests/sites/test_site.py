@@ -21,7 +21,7 @@ def test_every_scenario_is_in_the_docstring() -> None:
 
 
 def get(url: str, context: ssl.SSLContext | None = None) -> bytes:
-    with urllib.request.urlopen(url, context=context, timeout=10) as answer:
+    with urllib.request.urlopen(url, context=context, timeout=60) as answer:
         return answer.read()
 
 
