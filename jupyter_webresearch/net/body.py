@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
 import anyio.lowlevel
 import anyio.to_thread
@@ -14,6 +15,7 @@ from jupyter_webresearch.errors import Failed, Refused
 from jupyter_webresearch.net.answer import ByteSink, Disposition
 from jupyter_webresearch.net.content_type import is_textual
 from jupyter_webresearch.net.decoding import ContentDecoder
+from jupyter_webresearch.policy.redactor import Redactor
 
 __all__ = ["Body", "BodyReader", "not_written", "too_large"]
 
@@ -119,12 +121,21 @@ class BodyReader:
         Content encodings to undo.
     content_type
         As declared; compressed bytes under a textual type are refused, never read as text.
+    redactor
+        Takes out what must not come back; nothing else sees the bytes before it.
     """
 
-    def __init__(self, stream: AsyncIterator[bytes], encodings: tuple[str, ...], content_type: str) -> None:
+    def __init__(
+        self,
+        stream: AsyncIterator[bytes],
+        encodings: tuple[str, ...],
+        content_type: str,
+        redactor: Redactor | None = None,
+    ) -> None:
         self._decoder = ContentDecoder(encodings)
         self._textual = is_textual(content_type)
-        self._pieces = self._decoded(stream)
+        self._redactor = redactor
+        self._pieces = self._redacted(stream)
         self._waiting: list[bytes] = []
         self._raw_pieces = self._raw_bytes = 0
         self._broken: Failed | None = None
@@ -167,6 +178,15 @@ class BodyReader:
     async def aclose(self) -> None:
         """Stop reading."""
         await self._pieces.aclose()
+
+    async def _redacted(self, stream: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        async with aclosing(self._decoded(stream)) as pieces:
+            async for piece in pieces:
+                shown = piece if self._redactor is None else self._redactor.feed(piece)
+                if shown:
+                    yield shown
+        if self._redactor is not None:
+            yield self._redactor.flush()
 
     async def _decoded(self, stream: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         start = b""

@@ -72,8 +72,7 @@ def check_request(request: FetchRequest, max_body: int) -> None:
 def _check_header(name: str, value: str) -> None:
     if not _TOKEN.fullmatch(name):
         raise BadInput("blocked_header", f"{name[:40]!r} is not the name of a header")
-    lower = name.lower()
-    plain = lower.replace("_", "-")  # many servers and the gateways behind them take one for the other (RFC 3875)
+    lower, plain = name.lower(), _plain(name)
     if plain in _REFUSED or plain.startswith(_REFUSED_PREFIXES):
         raise BadInput("blocked_header", f"the header {name[:80]} is not sent for a caller")
     if _CONTROL.search(value):
@@ -101,18 +100,18 @@ def outgoing_headers(
     Parameters
     ----------
     settings
-        Contact and language.
+        Identity and language.
     caller
         The caller's headers that still go along; they replace ours of the same name.
     body
         Its Content-Type is given when the caller gives none.
     added
-        What the admission adds, e.g. a credential: it replaces the caller's of the same name.
+        What the admission adds, e.g. a credential: it replaces the caller's of the same name, in whatever spelling.
 
     Returns
     -------
     list of (bytes, bytes)
-        Ours first, then the caller's in their order, non-ASCII values as UTF-8.
+        Ours first, then the caller's in their order, then what is added; non-ASCII values as UTF-8.
     """
     ours = [
         ("User-Agent", user_agent(settings)),
@@ -122,18 +121,24 @@ def outgoing_headers(
     ]
     if body:
         ours.append(("Content-Type", _content_type(body)))
-    fixed = {name.lower() for name, _ in added}
-    theirs = [(name, value) for name, value in caller if name.lower() not in fixed]
-    given = {name.lower() for name, _ in theirs} | fixed
+    fixed = {_plain(name) for name, _ in added}
+    theirs = [(name, value) for name, value in caller if _plain(name) not in fixed]
+    given = {name.lower() for name, _ in (*theirs, *added)}
     kept = [(name, value) for name, value in ours if name.lower() not in given and value]
     return [(name.encode("ascii"), _encode(value)) for name, value in (*kept, *theirs, *added)]
 
 
 def user_agent(settings: WebFetch) -> str:
-    """Return the honest User-Agent: product, version, and the operator's contact if one is set."""
-    contact = re.sub(r"[()\\]", "", settings.contact)  # they would end the comment (RFC 9110, 5.6.5)
-    comment = f"jupyter-webresearch; +{contact}" if contact else "jupyter-webresearch"
-    return f"JupyterWebResearch/{__version__} ({comment})"
+    """Return the honest User-Agent: token and version, the page about us, and the operator's contact if one is set."""
+    product = f"{settings.agent}/{__version__}"
+    parts = [f"+{settings.agent_url}" if settings.agent_url else "", settings.contact]
+    comment = re.sub(r"[()\\]", "", "; ".join(filter(None, parts)))  # they would end it (RFC 9110, 5.6.5)
+    return f"{product} ({comment})" if comment else product
+
+
+def _plain(name: str) -> str:
+    """Return the name as servers compare it; many, and the gateways behind them, take ``_`` for ``-`` (RFC 3875)."""
+    return name.lower().replace("_", "-")
 
 
 def _content_type(body: bytes) -> str:

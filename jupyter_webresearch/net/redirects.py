@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from jupyter_webresearch.errors import BadInput, WebResearchError
+from jupyter_webresearch.errors import BadInput, Refused, WebResearchError
 from jupyter_webresearch.policy.admission import Admission
 from jupyter_webresearch.policy.urls import MAX_URL, CheckedURL
 
@@ -40,9 +40,13 @@ def check_location(admission: Admission, base: CheckedURL, values: Sequence[byte
     Raises
     ------
     BadInput, Refused
-        With the code that the URL itself would have got and a message that begins ``redirect refused:``.
+        With the code that the URL itself would have got and a message that begins ``redirect refused:``;
+        ``redirect_refused`` for a location that holds a secret that was sent.
     """
+    redactor = admission.redactor()
     try:
+        if redactor is not None and any(map(redactor.holds, values)):
+            raise Refused("redirect_refused", "the location holds a credential that was sent")
         if len(set(values)) != 1:
             raise BadInput("invalid_url", "the answer names several locations")
         return admission.check_url(join_location(base, values[0]), method)

@@ -26,6 +26,7 @@ from jupyter_webresearch.net.headers import check_request, outgoing_headers
 from jupyter_webresearch.net.redirects import REDIRECTS, as_redirect, check_location, next_method
 from jupyter_webresearch.net.retry_after import RETRY_STATUSES, seconds_to_wait
 from jupyter_webresearch.policy.admission import Admission
+from jupyter_webresearch.policy.redactor import Redactor
 from jupyter_webresearch.policy.urls import CheckedURL
 
 __all__ = ["Disposition", "ResponseHead", "Retrieved", "Retriever"]
@@ -56,6 +57,7 @@ class _Chain:
     admission: Admission
     started: float
     carries: bool
+    cut: float | None = None
     hops: list[Hop] = field(default_factory=list)
     redirects: int = 0
     retried: bool = False
@@ -98,6 +100,7 @@ class Retriever:
         on_phase: OnPhase,
         deadline: float,
         accept: Callable[[ResponseHead], Disposition],
+        cut: float | None = None,
     ) -> Retrieved:
         """Retrieve one URL.
 
@@ -114,6 +117,8 @@ class Retriever:
         accept
             Called with the final answer's head before its body is read; whatever it raises ends the retrieval. Not
             called when there is no body by definition: HEAD, 204, 205, 304.
+        cut
+            On the same scale: a body that is not complete by then, or falls silent, ends there as one that breaks off.
 
         Returns
         -------
@@ -139,7 +144,7 @@ class Retriever:
             request.headers,
             request.body,
         )
-        chain = _Chain(first.url, admission, started, carries=bool(request.body or request.headers))
+        chain = _Chain(first.url, admission, started, carries=bool(request.body or request.headers), cut=cut)
         with anyio.move_on_after(max(0.0, deadline - started)):
             return await self._follow(first, chain, on_phase, deadline, accept)
         raise Failed("timeout", f"no complete answer within {max(0.0, deadline - started):.0f} s")
@@ -261,11 +266,13 @@ class Retriever:
     ) -> Retrieved:
         fetched = self._clock.now()
         _check_status(response, step)
-        head = _head(response, step)
+        redactor = chain.admission.redactor()
+        head = _head(response, step, redactor)
         if step.method == "HEAD" or head.status in _BODILESS:
             body = Body(Disposition(0))
         else:
-            reader = BodyReader(_raw(response), head.encodings, head.content_type)
+            raw = _raw(response) if chain.cut is None else self._until(chain.cut, _raw(response))
+            reader = BodyReader(raw, head.encodings, head.content_type, redactor)
             try:
                 if needs_sniffing(head.content_type):
                     prefix = await reader.prefix(SNIFF_BYTES)
@@ -291,6 +298,23 @@ class Retriever:
             seconds=self._elapsed(chain),
             retry_after=self._retry_after(response),
         )
+
+    async def _until(self, cut: float, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield what comes until then; silence, too, counts as a connection that breaks."""
+        while True:
+            raw: bytes | None = None
+            with anyio.move_on_after(max(0.0, cut - self._clock.monotonic())) as waiting:
+                try:
+                    raw = await anext(stream, None)
+                except Failed as error:
+                    if error.code != "timeout":
+                        raise
+                    raise Failed("bad_response", "the body fell silent before its end") from error
+            if waiting.cancelled_caught:
+                raise Failed("bad_response", "the body did not end in time")
+            if raw is None:
+                return
+            yield raw
 
     def _elapsed(self, chain: _Chain) -> float:
         return self._clock.monotonic() - chain.started
@@ -318,8 +342,11 @@ def _raw(response: httpx.Response) -> AsyncIterator[bytes]:
     return aiter(stream)
 
 
-def _head(response: httpx.Response, step: _Step) -> ResponseHead:
-    headers = tuple((_text(name).lower(), _text(value)) for name, value in response.headers.raw)
+def _head(response: httpx.Response, step: _Step, redactor: Redactor | None) -> ResponseHead:
+    raw = response.headers.raw
+    if redactor is not None:
+        raw = [(redactor.name(name), redactor.value(value)) for name, value in raw]
+    headers = tuple((_text(name).lower(), _text(value)) for name, value in raw)
     essence, label = parse_content_type(_first(headers, "content-type"))
     length = _first(headers, "content-length")
     bodiless = step.method == "HEAD" or response.status_code in _BODILESS

@@ -6,17 +6,15 @@ each request before it is sent; and it knows what is added to a request that it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from jupyter_webresearch.policy.addresses import IPAddress
 from jupyter_webresearch.policy.guard import Guard
+from jupyter_webresearch.policy.redactor import Redactor
 from jupyter_webresearch.policy.urls import CheckedURL
 
-__all__ = ["Admission", "GuardAdmission", "Redact"]
-
-Redact = Callable[[bytes], bytes]
-"""Replaces a secret that was sent, should the answer hold it, by ``credential:<name>``."""
+__all__ = ["Admission", "GuardAdmission"]
 
 
 class Admission(Protocol):
@@ -87,6 +85,10 @@ class Admission(Protocol):
         """
         ...
 
+    def redactor(self) -> Redactor | None:
+        """Return what replaces secrets in one answer; None where no secret was sent. Asked once it has arrived."""
+        ...
+
 
 class GuardAdmission:
     """Lets out whatever the guard does; for requests that belong to no session."""
@@ -108,3 +110,6 @@ class GuardAdmission:
     async def headers(self, url: CheckedURL, *, redirected: bool) -> Sequence[tuple[str, str]]:
         """Add nothing."""
         return ()
+
+    def redactor(self) -> None:
+        """Return None: no secret was sent."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from jupyter_webresearch import __version__
+from jupyter_webresearch.config import BOT_PAGE, WebPolicy
 from jupyter_webresearch.errors import BadInput
+from jupyter_webresearch.policy.admission import GuardAdmission
+from jupyter_webresearch.policy.guard import Guard
+from jupyter_webresearch.policy.urls import CheckedURL
 from tests.net.retrieving import HOST, echoed, rig
 
 
@@ -16,7 +20,7 @@ async def test_without_headers_exactly_these_are_sent() -> None:
     assert seen["target"] == "/echo?a=b"
     assert seen["headers"] == [
         ["Host", HOST],
-        ["User-Agent", f"JupyterWebResearch/{__version__} (jupyter-webresearch)"],
+        ["User-Agent", f"JupyterWebResearch/{__version__} (+{BOT_PAGE})"],
         ["Accept", seen["headers"][2][1]],
         ["Accept-Language", "en,*;q=0.5"],
         ["Accept-Encoding", "gzip, deflate, br"],
@@ -25,13 +29,44 @@ async def test_without_headers_exactly_these_are_sent() -> None:
     assert net.phases == ["resolving", "connecting", "receiving"]
 
 
-async def test_contact_and_language_are_settings() -> None:
-    async with rig(contact="https://lab.example/bot (me)", accept_language="fr") as net:
-        headers = dict(echoed(await net.get("/echo"))["headers"])
-    assert (
-        headers["User-Agent"] == f"JupyterWebResearch/{__version__} (jupyter-webresearch; +https://lab.example/bot me)"
-    )
-    assert headers["Accept-Language"] == "fr"
+OURS = f"JupyterWebResearch/{__version__}"
+
+
+@pytest.mark.parametrize(
+    ("identity", "sent"),
+    [
+        ({"contact": "me@lab.example"}, f"{OURS} (+{BOT_PAGE}; me@lab.example)"),
+        ({"agent_url": ""}, OURS),
+        ({"agent_url": "", "contact": "me"}, f"{OURS} (me)"),
+        ({"agent": "Lab_Reader-X", "agent_url": "u"}, f"Lab_Reader-X/{__version__} (+u)"),
+        ({"agent_url": "https://a.example/(b)", "contact": "\\) evil/1 ("}, f"{OURS} (+https://a.example/b;  evil/1 )"),
+    ],
+)
+async def test_who_we_are_is_a_setting(identity: dict[str, str], sent: str) -> None:
+    async with rig(**identity) as net:
+        assert dict(echoed(await net.get("/echo"))["headers"])["User-Agent"] == sent
+
+
+async def test_the_language_is_a_setting() -> None:
+    async with rig(accept_language="fr") as net:
+        assert dict(echoed(await net.get("/echo"))["headers"])["Accept-Language"] == "fr"
+
+
+class Adding(GuardAdmission):
+    """Adds what an operation adds."""
+
+    async def headers(self, url: CheckedURL, *, redirected: bool) -> tuple[tuple[str, str], ...]:
+        return (("X-Request-ID", "ours"),)
+
+
+@pytest.mark.parametrize("name", ["X-Request-ID", "x-request-id", "X_Request_Id"])
+async def test_what_is_added_replaces_the_callers(name: str) -> None:
+    async with rig() as net:
+        net.admission = Adding(Guard(WebPolicy(), interfaces=frozenset, own_ports=frozenset))
+        sent = echoed(await net.get("/redirect?to=/echo", headers=((name, "theirs"), ("X-A", "1"))))["headers"]
+        first = net.site.seen[0].headers
+    assert sent[-2:] == [["X-A", "1"], ["X-Request-ID", "ours"]]
+    assert "theirs" not in (*dict(first).values(), *dict(sent).values())
 
 
 @pytest.mark.parametrize(
