@@ -15,7 +15,9 @@ from typing import Any, ParamSpec
 
 __all__ = ["in_own_time"]
 
-IDLE = 0.05  # seconds without an event after which none is to come: what loopback carries is there at once
+# Seconds without an event, twice, after which none is to come: what loopback carries is there at once. Twice, because
+# a machine that stood still meanwhile has had no time to carry it.
+IDLE = 0.025
 
 P = ParamSpec("P")
 
@@ -30,7 +32,7 @@ class _Selector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None or timeout <= 0:
             return super().select(timeout)
-        ready = super().select(min(timeout, IDLE))
+        ready = super().select(min(timeout, IDLE)) or super().select(min(timeout, IDLE))
         if not ready:
             self.waited += timeout
         return ready
