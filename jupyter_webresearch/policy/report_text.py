@@ -9,12 +9,6 @@ from jupyter_webresearch.extraction.sanitise import one_line
 
 __all__ = ["policy_text"]
 
-_RULES = {
-    "open": "the whole ceiling, since WebPolicy.ask is open",
-    "listed": "nowhere, since WebPolicy.ask is listed",
-    "prompt": "host by host, since WebPolicy.ask is prompt",
-}
-
 
 def policy_text(report: Mapping[str, Any]) -> str:
     """Return both lists, what each entry covers, and what was dropped and why.
@@ -32,7 +26,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     ceiling, ask, acting, notebook = (report[name] for name in ("ceiling", "ask", "acting", "notebook"))
     yield _heading("Operator's list of hosts to read (WebPolicy.ceiling)", ceiling, unset="not set")
     yield from _entries(ceiling)
-    yield _heading("This session reads", ask, unset=f"asked for none: {_RULES.get(ask['rule'], ask['rule'])}")
+    yield _heading("This session reads", ask, unset=f"asked for none; WebPolicy.ask is {ask['rule']}")
     yield from _entries(ask)
     yield from (f"  {host}: denied in this session" for host in ask["denied"])
     yield from _of_notebook(notebook)
