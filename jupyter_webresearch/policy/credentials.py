@@ -19,8 +19,8 @@ __all__ = ["SHORTEST", "Credentials"]
 SHORTEST = 8
 """Characters; a shorter secret would be found in pages that do not hold it."""
 
-REMEMBERED = 64
-"""Secrets that were sent and are looked for in answers; more than one a host where they are changed."""
+REMEMBERED = 4
+"""Secrets of one host that are looked for in answers: the one in use, and what it replaced."""
 
 READERS = 8
 """Secrets read at once: one that hangs must not take the threads that other work needs."""
@@ -43,7 +43,7 @@ class Credentials:
     def __init__(self, table: Mapping[str, Mapping[str, str]], environ: Mapping[str, str] = os.environ) -> None:
         self._table = {host: dict(row) for host, row in table.items()}
         self._environ = environ
-        self._sent: dict[str, str] = {}
+        self._sent: dict[str, list[str]] = {}
         self._forms: SecretForms | None = None
         self._lock = threading.Lock()
         self._readers: anyio.CapacityLimiter | None = None
@@ -68,7 +68,7 @@ class Credentials:
             return None
         if self._readers is None:
             self._readers = anyio.CapacityLimiter(READERS)
-        secret = await anyio.to_thread.run_sync(self._read, row, abandon_on_cancel=True, limiter=self._readers)
+        secret = await anyio.to_thread.run_sync(self._read, url.host, abandon_on_cancel=True, limiter=self._readers)
         return row["header"], row["prefix"] + secret
 
     def redactor(self) -> Redactor | None:
@@ -79,10 +79,10 @@ class Credentials:
         """Return the names of the credentials by host."""
         return {host: row["name"] for host, row in self._table.items()}
 
-    def _read(self, row: Mapping[str, str]) -> str:
-        label = f"credential:{row['name']}"
+    def _read(self, host: str) -> str:
+        label = self._label(host)
         try:
-            secret = read_secret(row["source"], self._environ)
+            secret = read_secret(self._table[host]["source"], self._environ)
         except Failed as error:
             raise Failed(error.code, f"{label}: {error.message}") from None
         if len(secret) < SHORTEST:
@@ -90,14 +90,18 @@ class Credentials:
                 f"{label} is shorter than {SHORTEST} characters: in an answer it could not be told from other text"
             )
             raise Failed("credential_unavailable", message)
-        self._remember(secret, label)
+        self._remember(host, secret)
         return secret
 
-    def _remember(self, secret: str, label: str) -> None:
+    def _remember(self, host: str, secret: str) -> None:
         """Have the secret looked for, before it is sent."""
         with self._lock:
-            if secret in self._sent:
+            known = self._sent.get(host, [])
+            if secret in known:
                 return
-            newest = [*self._sent.items(), (secret, label)][-REMEMBERED:]
-            self._forms = SecretForms(dict(newest))
-            self._sent = dict(newest)
+            sent = self._sent | {host: [*known, secret][-REMEMBERED:]}
+            self._forms = SecretForms({one: self._label(owner) for owner, several in sent.items() for one in several})
+            self._sent = sent
+
+    def _label(self, host: str) -> str:
+        return f"credential:{self._table[host]['name']}"

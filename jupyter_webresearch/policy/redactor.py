@@ -17,6 +17,9 @@ __all__ = ["Redactor", "SecretForms"]
 _LONGEST_ESCAPE = 28
 """Bytes of one character in its longest form: four bytes of UTF-8 as ``%2525NN`` each."""
 
+LONG = 512
+"""Characters of a secret above which letters and digits are not expected to be escaped: the pattern takes too long."""
+
 # A letter or digit that is escaped, which no encoder needs to do; only then is the slow search worth its time.
 _ALNUM = "3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]"
 _ALNUM_DECIMAL = "4[89]|5[0-7]|6[5-9]|[78][0-9]|9[0-9]|1[01][0-9]|12[0-2]"
@@ -44,11 +47,15 @@ class SecretForms:
         ordered = sorted(secrets, key=len, reverse=True)
         self._labels = [secrets[secret] for secret in ordered]
         fast = [_pattern(secret, _escaped_where_needed) for secret in ordered]
-        slow = [_pattern(secret, _escaped) for secret in ordered]
+        slow = [
+            _pattern(secret, _escaped) if len(secret) <= LONG else one
+            for secret, one in zip(ordered, fast, strict=True)
+        ]
         self._fast = re.compile(b"|".join(fast))
         self._slow = re.compile(b"|".join(slow))
         self._any_case = re.compile(b"|".join(slow), re.IGNORECASE)
-        self._each = [re.compile(pattern, re.IGNORECASE) for pattern in slow]
+        # Only to tell which of several was found.
+        self._each = [re.compile(pattern, re.IGNORECASE) for pattern in slow] if len(slow) > 1 else []
         self.reach = max(map(_reach, ordered))
         """Most bytes that a form takes."""
 
@@ -96,7 +103,7 @@ class SecretForms:
 
     def _label(self, match: re.Match[bytes]) -> bytes:
         found = match[0]
-        label = next(label for label, one in zip(self._labels, self._each, strict=True) if one.fullmatch(found))
+        label = self._labels[next((at for at, one in enumerate(self._each) if one.fullmatch(found)), 0)]
         if b"\0" in found:
             return label.encode("utf-16-be" if found.startswith(b"\0") else "utf-16-le")
         return label.encode()
