@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 __all__ = ["Group", "RobotsRules", "Rule", "parse_robots"]
 
@@ -100,7 +101,7 @@ class Group:
     agent: str
     rules: tuple[Rule, ...]
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes of memory that this takes at most, about."""
         return sum(120 + rule.weight + 60 * len(rule.parts) for rule in self.rules)
