@@ -112,6 +112,7 @@ class RobotsReader:
         way = _Way(admission)
         started = self._clock.monotonic()
         seconds = max(0.0, until - started)
+        cut = started + BODY_SHARE * seconds
         try:
             got = await self._retriever.retrieve(
                 FetchRequest(f"{origin}/robots.txt"),
@@ -119,18 +120,23 @@ class RobotsReader:
                 on_phase=_no_phase,
                 deadline=until,
                 accept=_accept,
-                cut=started + BODY_SHARE * seconds,
+                cut=cut,
             )
         except _OtherStatus as answer:
             return self._without_rules(answer.head)
         except WebResearchError as error:
             if not way.led_on(error) and error.code not in _OF_ANSWER:
                 raise
-            return _unreadable(error, way, patient=seconds >= ENOUGH)
+            return _unreadable(error, way, hasty=self._hasty(seconds, cut))
         full = len(got.body) >= MAX_BYTES
+        broken = got.truncated and not full
+        holds = (0.0 if self._hasty(seconds, cut) else FAULT_FRESH) if broken else FRESH
         data = _whole_lines(got.body) if full else got.body
-        rules = await off_loop(len(data), parse_robots, data, self._agent)
-        return RobotsAnswer(rules, seconds=FAULT_FRESH if got.truncated and not full else FRESH)
+        return RobotsAnswer(await off_loop(len(data), parse_robots, data, self._agent), seconds=holds)
+
+    def _hasty(self, seconds: float, cut: float) -> bool:
+        """Whether the site might have done better, had it been given more time."""
+        return seconds < ENOUGH and self._clock.monotonic() >= cut
 
     def _without_rules(self, head: ResponseHead) -> RobotsAnswer:
         """Return what follows from a status that is not success."""
@@ -214,13 +220,13 @@ def _accept(head: ResponseHead) -> Disposition:
     return Disposition(MAX_BYTES, "truncate")
 
 
-def _unreadable(error: WebResearchError, way: _Way, *, patient: bool) -> RobotsAnswer:
+def _unreadable(error: WebResearchError, way: _Way, *, hasty: bool) -> RobotsAnswer:
     """Return what follows from a failure; its own text, which may hold what the site wrote, goes no further."""
     if error.code == "too_many_redirects" and way.redirects >= MAX_REDIRECTS:
         return RobotsAnswer(seconds=FRESH)  # as if there were none (RFC 9309, 2.3.1.2)
     meaning = CODES[error.code].meaning.rstrip(".")
     why = ("after a redirect, " if way.led_on(error) else "") + meaning[0].lower() + meaning[1:]
-    alike = error.code in _OF_PLACE or (error.code in _OF_ANSWER and (patient or error.code != "timeout"))
+    alike = not hasty and error.code in _OF_ANSWER | _OF_PLACE
     return RobotsAnswer(unreachable=why, seconds=FAULT_FRESH if alike else 0.0)
 
 

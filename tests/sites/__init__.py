@@ -17,6 +17,8 @@
 
 `tests.sites.network` has the stub resolver and the dialler that lead public names here.
 
+    site.robots = "/rules?then=hang"        # /robots.txt answers as that scenario; 404 without
+
 Scenarios, with their parameters in the query and the defaults shown:
 
 Pages (`pages.py`)
@@ -39,6 +41,11 @@ Statuses and redirects (`statuses.py`)
     /loop?code=302 /grow                   to itself; to itself with an ever longer query
     /redirect-bomb?to=/echo                a redirect whose body is a 64 MiB gzip bomb
     /retry?after=1&code=429&times=1&key=a  that code with Retry-After (absent if empty) `times` times, then /article
+
+Robots (`robots.py`)
+    /robots.txt            as the scenario that `site.robots` names
+    /rules?text=...&then=end&gate=&type=text/plain      a robots.txt, chunked, by default one that forbids /private to
+                           all; then end, hang, drip (bytes), flood (without end), reset; with `gate` once released
 
 Encodings (`encodings.py`)
     /encoded?with=gzip&label=&size=5000&damage=    text under content encodings (comma separated, applied in order;

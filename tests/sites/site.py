@@ -143,12 +143,13 @@ class Site:
 
     def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
         # Imported here, because the scenarios import this module.
-        from tests.sites import encodings, pages, statuses, wire  # noqa: F401
+        from tests.sites import encodings, pages, robots, statuses, wire  # noqa: F401
 
         self.seen: list[SeenRequest] = []
         self.connections = 0
         self.port = 0
         self.counts: dict[str, int] = {}
+        self.robots = ""
         self._tls = tls
         self._pages: dict[str, _Page] = {}
         self._folders: dict[str, Path] = {}
