@@ -148,9 +148,6 @@ class Journal:
         wait = _WAIT_AGAIN if self._is_failing else _WAIT
         try:
             added = self._file.transaction(lambda connection: self._add(connection, events), wait)
-            if not self._has_key:
-                self._key = installation_key(self._folder, lock_file(self._folder), wait)
-                self._has_key = True
         except (OSError, sqlite3.Error) as error:
             self._give_up(group, _told(error))
             return
@@ -162,6 +159,8 @@ class Journal:
         self._is_failing = False
         self._lost = 0
         self._unended.clear()
+        if not self._has_key:
+            self._take_key(wait)
         self._tell(added)
 
     def _add(self, connection: sqlite3.Connection, events: list[Event]) -> list[Event]:
@@ -175,6 +174,13 @@ class Journal:
         if added:
             insert(connection, added, first=self._file.next_number(connection), writer=self._writer.to_text())
         return added
+
+    def _take_key(self, wait: float) -> None:
+        self._has_key = True  # or one warning that it is not
+        try:
+            self._key = installation_key(self._folder, lock_file(self._folder), wait)
+        except OSError as error:
+            _log.warning("Web Research: hashes in the journal can't be compared with others': %s.", _told(error))
 
     def _loss(self) -> Event:
         told = "1 event" if self._lost == 1 else f"{self._lost:,} events"

@@ -102,6 +102,6 @@ def _start(pid: int) -> float | None:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text("ascii").strip()
+        return path.read_text("utf-8").strip()
     except (OSError, ValueError):
         return ""
