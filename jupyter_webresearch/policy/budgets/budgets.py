@@ -240,17 +240,17 @@ def _quoted(session: str) -> str:
 
 def _refusal(shortage: Shortage, site: str) -> Refused:
     limit, budget = shortage.limit, _BY_SETTING[shortage.limit.setting]
-    if budget is _DOLLARS:
-        size, cost = _dollar_text(limit.size), _dollar_text(limit.cost)
-        used_up = f"{size} {budget.counts} ({limit.setting}), do not leave the {cost} that this costs"
-    else:
-        used_up = f"{limit.size:,} {budget.counts.format(site=site)} ({limit.setting}), are used up"
+    is_dollars = budget is _DOLLARS
+    most = _dollar_text(limit.size) if is_dollars else f"{limit.size:,}"
+    costs = f", and this costs {_dollar_text(limit.cost)}" if is_dollars else ""
+    text = f"the budget {limit.setting} is used up: at most {most} {budget.counts.format(site=site)}{costs}; "
     if shortage.retry_after is None:
-        again = "waiting does not help, nor does a restart of the kernel: shut it down and start a new one"
-        return Refused("over_budget", f"{used_up}; {again}", setting=limit.setting)
+        text += "waiting or a restart does not help: it holds until the kernel is shut down"
+        return Refused("over_budget", text, setting=limit.setting)
     seconds = math.ceil(shortage.retry_after)
-    again = f"try again in {seconds:,} s"
-    return Refused("over_budget", f"{used_up}; {again}", setting=limit.setting, retry_after=float(seconds))
+    return Refused(
+        "over_budget", f"{text}try again in {seconds:,} s", setting=limit.setting, retry_after=float(seconds)
+    )
 
 
 def _dollar_text(microdollars: int) -> str:

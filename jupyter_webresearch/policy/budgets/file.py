@@ -116,7 +116,7 @@ class FileLedger:
 
     def _do(self, work: Callable[[sqlite3.Connection, int], T], deadline: float) -> T:
         try:
-            rows = self._connected()
+            rows = self._connected(deadline)
             _when_free(rows, "BEGIN IMMEDIATE", deadline)
             try:
                 # The time is read when nobody else can write any more, so it never lies before what is written there.
@@ -133,7 +133,7 @@ class FileLedger:
             raise self._unavailable(str(error)) from None
         return answer
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connected(self, deadline: float) -> sqlite3.Connection:
         if self._connection is not None and self._opened == _identity(self._path):
             return self._connection
         self._disconnect()
@@ -144,8 +144,8 @@ class FileLedger:
         self._path.chmod(0o600)
         self._opened = _identity(self._path)
         # No write-ahead log: it needs memory that hosts which share a home folder do not share.
-        rows.execute("PRAGMA journal_mode = TRUNCATE")
-        rows.execute("PRAGMA synchronous = NORMAL")
+        _when_free(rows, "PRAGMA journal_mode = TRUNCATE", deadline)
+        _when_free(rows, "PRAGMA synchronous = NORMAL", deadline)
         return rows
 
     def _secure(self) -> None:
@@ -242,7 +242,7 @@ def _forget(rows: sqlite3.Connection, prefix: str) -> None:
 
 
 def _when_free(rows: sqlite3.Connection, statement: str, deadline: float) -> None:
-    """Execute what needs the file for itself. In short steps: one long wait would go to whoever came last."""
+    """Execute what others may have to make way for. In short steps: one long wait would go to whoever came last."""
     while True:
         if time.monotonic() > deadline:  # whoever asked has given up: it must not be charged
             raise TimeoutError(f"others held it for {PATIENCE:g} s")
