@@ -102,7 +102,7 @@ class WebPolicy(Configurable):
         allow_none=True,
         help="The exact hosts on which a person may let a session act: click, fill, send. None, when nothing is set, "
         "is whatever the person asks, and nowhere on a JupyterHub.",
-    ).tag(config=True, unit="host", narrows="hosts")
+    ).tag(config=True, unit="host", narrows="acting hosts")
 
     write_methods = Word(
         "reading",
@@ -183,7 +183,7 @@ class WebFetch(Configurable):
     agent = Line(
         "JupyterWebResearch",
         help="Our product token: what the User-Agent begins with, and what robots.txt calls us.",
-    ).tag(config=True, unit="a product token", entry=agent_token)
+    ).tag(config=True, unit="a product token", narrows="operator", entry=agent_token)
     agent_url = HeaderText(BOT_PAGE, help="The page that tells site owners who we are, sent in the User-Agent.").tag(
         config=True
     )
@@ -324,9 +324,11 @@ class WebJournal(Configurable):
         config=True, narrows="any"
     )
     max_size = Count(64 * MIB, help="Size at which a new file is begun.").tag(
-        config=True, unit="bytes", range=(64 * KIB, 4096 * MIB)
+        config=True, unit="bytes", range=(64 * KIB, 4096 * MIB), narrows="operator"
     )
-    files = Count(4, help="Files that are kept, the one being written included.").tag(config=True, range=(1, 100))
+    files = Count(4, help="Files that are kept, the one being written included.").tag(
+        config=True, range=(1, 100), narrows="operator"
+    )
 
 
 class WebClassifier(Configurable):
@@ -342,7 +344,9 @@ class WebClassifier(Configurable):
     threshold = Amount(0.8, help="Score from which a request is refused, whatever the model's verdict.").tag(
         config=True, unit="of 1", range=(0, 1), narrows="lowest"
     )
-    timeout = Amount(10.0, help="Longest wait for a verdict.").tag(config=True, unit="s", range=(0.1, 60))
+    timeout = Amount(10.0, help="Longest wait for a verdict.").tag(
+        config=True, unit="s", range=(0.1, 60), narrows="operator"
+    )
 
 
 class WebDisplay(Configurable):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from jupyter_webresearch.errors import WebResearchError
 
@@ -21,7 +20,7 @@ __all__ = [
     "without_password",
 ]
 
-_SOURCE = re.compile(r"(env|file|keyring):(\S(?:.*\S)?)")
+_SOURCE = re.compile(r"(?:env:\S+|file:(?:/|[A-Za-z]:[\\/])(?:.*\S)?|keyring:[^\s/][^/]*/\S(?:.*\S)?)")
 _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,100}")
 _CREDENTIAL_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _AGENT_TOKEN = re.compile(r"[A-Za-z_-]{1,64}")  # RFC 9309, 2.2.1
@@ -36,11 +35,8 @@ def agent_token(text: str) -> str:
 
 def secret_source(text: str) -> str:
     """Return where a secret is kept: ``env:NAME``, ``file:/path`` or ``keyring:SERVICE/USER``."""
-    match = _SOURCE.fullmatch(text)
-    if not match or (match[1] == "keyring" and "/" not in match[2]):
+    if not _SOURCE.fullmatch(text):
         raise ValueError("it is none of env:NAME, file:/absolute/path and keyring:SERVICE/USER")
-    if match[1] == "file" and not re.match(r"/|[A-Za-z]:[\\/]", match[2]):
-        raise ValueError("the path of the file must be absolute")
     return text
 
 
@@ -56,6 +52,8 @@ def credentials_table(table: Mapping[str, Any]) -> dict[str, Any]:
             canonical = canonical_host(host)
         except WebResearchError as error:
             raise ValueError(f"{host!r} is not an exact host: {error.message}") from error
+        if ":" in canonical or canonical in credentials:
+            raise ValueError(f"{host!r} is {'named twice' if canonical in credentials else 'an address'}")
         unknown = set(row) - {"name", "header", "source", "prefix"}
         if unknown or not all(isinstance(value, str) for value in row.values()):
             raise ValueError(f"{host}: takes texts for name, header, source and prefix only")
@@ -79,19 +77,18 @@ def price_table(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return dollars by provider."""
     for name, price in table.items():
         is_number = isinstance(price, (int, float)) and not isinstance(price, bool)
-        if not isinstance(name, str) or not is_number or not math.isfinite(price) or not 0 <= price <= 1000:
+        if not isinstance(name, str) or not is_number or not 0 <= price <= 1000:  # no NaN either
             raise ValueError(f"{name!r}: {price!r} is not a price of 0 to 1,000 dollars")
     return {name: float(price) for name, price in table.items()}
 
 
 def endpoint(text: str) -> str:
     """Return an absolute http(s) URL of the operator's, without user name, query or fragment."""
-    parts = urlsplit(text)
+    parts = _split(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("it is not an absolute http(s) URL")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ValueError("it may hold no user name, password, query or fragment")
-    _ = parts.port  # raises for one out of range
     return text
 
 
@@ -107,18 +104,30 @@ def storage_address(text: str) -> str:
     """Return ``memory://`` or the URL of a Redis server."""
     if text == "memory://":
         return text
-    parts = urlsplit(text)
-    if parts.scheme not in ("redis", "rediss", "unix") or not (parts.hostname or parts.path):
+    parts = _split(text)
+    place = {"redis": parts.hostname, "rediss": parts.hostname, "unix": parts.path}.get(parts.scheme)
+    if not place:
         raise ValueError("it is none of memory://, redis://HOST:PORT/DB, rediss://HOST:PORT/DB and unix:///path")
+    if "@" in parts.path + parts.query + parts.fragment:
+        raise ValueError("'/', '?', '#' and '@' in a password are written %2F, %3F, %23 and %40")
     return text
 
 
 def without_password(url: str) -> str:
-    """Return a URL with what may be a secret in it left out: for whoever is shown the settings."""
-    parts = urlsplit(url)
-    if "@" not in parts.netloc and not parts.query:
-        return url
-    host = parts.netloc.rpartition("@")[2]
-    return parts._replace(
-        netloc=f"...@{host}" if "@" in parts.netloc else host, query="..." if parts.query else ""
-    ).geturl()
+    """Return a URL with what may be a secret in it left out, for whoever is shown the settings.
+
+    What stands before the last ``@`` goes, wherever a parser would end the password, and so does the query.
+    """
+    return re.sub(r"[?#].*", "?...", re.sub(r"//.*@", "//...@", url))
+
+
+def _split(text: str) -> SplitResult:
+    """Take a URL apart; the messages of urllib would repeat its parts, of which one may be a password."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # raises for one out of range
+    except ValueError:
+        raise ValueError("it is not a URL, or its port is none") from None
+    if re.search(r"[\s\\]", text):
+        raise ValueError("it holds a space or a backslash")
+    return parts

@@ -29,6 +29,7 @@ from jupyter_webresearch.config import (
     environment_name,
     settings_of,
 )
+from jupyter_webresearch.config_entries import without_password
 from jupyter_webresearch.config_sources import (
     Edit,
     Level,
@@ -78,6 +79,11 @@ class Explained:
         return environment_name(self.cls, self.trait)
 
     @property
+    def shown(self) -> Any:
+        """The value without what may be a secret in it."""
+        return self._without_secret(self.value)
+
+    @property
     def source(self) -> str:
         """Origin and what narrowed it, for people."""
         return self.origin + "".join(f", narrowed by {origin}" for origin in self.narrowed_by)
@@ -87,10 +93,10 @@ class Explained:
         definition = _definition(self.cls, self.trait)
         return {
             "name": self.name,
-            "value": self.value,
+            "value": self.shown,
             "origin": self.origin,
             "narrowed_by": list(self.narrowed_by),
-            "chosen": self.chosen,
+            "chosen": self._without_secret(self.chosen),
             "default": definition.default(),
             "unit": definition.metadata.get("unit", ""),
             "allowed": allowed(definition),
@@ -98,6 +104,10 @@ class Explained:
             "variable": self.variable,
             "help": definition.help,
         }
+
+    def _without_secret(self, value: Any) -> Any:
+        shown = _definition(self.cls, self.trait).metadata.get("shown")
+        return without_password(value) if shown == "without password" else value
 
 
 def explain(
@@ -176,6 +186,8 @@ def _resolve(cls: type[Configurable], trait: str, levels: Sequence[Level]) -> Ex
     chosen, origin = default, "default"
     for level in reversed([x for x in giving if x not in ceilings and not x.ceilings_only]):
         chosen, origin = _applied(level.values[name], chosen), level.origin_of(name)
+    if kind == "operator" and ceilings:  # one value can't narrow another: that of the most general folder holds
+        ceilings = [max(ceilings, key=lambda level: level.rank)]
     value = chosen
     narrowed_by = []
     for level in ceilings:
@@ -202,7 +214,7 @@ def _union(cls: type[Configurable], trait: str, default: list[str], giving: Sequ
 
 
 def _applied(given: Any, value: Any) -> Any:
-    return given.apply(value) if isinstance(given, Edit) else given
+    return given.apply(value or []) if isinstance(given, Edit) else given
 
 
 def _definition(cls: type[Configurable], trait: str) -> TraitType[Any, Any]:
@@ -258,13 +270,17 @@ def _lowest(value: float, ceiling: float, _definition: TraitType[Any, Any]) -> f
     return min(value, ceiling)
 
 
-def _hosts(value: list[str] | None, ceiling: list[str] | None, _definition: TraitType[Any, Any]) -> list[str] | None:
-    """Intersect two lists of hosts; entries that can't be read stay, to be named."""
+def _hosts(value: list[str] | None, ceiling: list[str] | None, definition: TraitType[Any, Any]) -> list[str] | None:
+    """Intersect two lists of hosts, of which None is none; entries that can't be read stay, to be named."""
     if value is None or ceiling is None:
         return value if ceiling is None else ceiling
     from jupyter_webresearch.policy.egress import HostList
 
-    return HostList.read(value).within(HostList.read(ceiling)).texts
+    # Each by the grammar that it is obeyed by: what one drops must not let through what the other has.
+    read = HostList.read_acting if definition.metadata["narrows"] == "acting hosts" else HostList.read
+    mine = read(value)
+    common = mine.within(read(ceiling))
+    return value if common == mine else common.texts
 
 
 NARROWINGS: Mapping[str, Callable[[Any, Any, TraitType[Any, Any]], Any]] = {
@@ -277,5 +293,6 @@ NARROWINGS: Mapping[str, Callable[[Any, Any, TraitType[Any, Any]], Any]] = {
     "least": _least,
     "lowest": _lowest,
     "hosts": _hosts,
+    "acting hosts": _hosts,
 }
 """How a value and a ceiling are combined, by the ``narrows`` tag; ``union`` goes over all levels instead."""

@@ -25,6 +25,7 @@ from traitlets.config import Config, Configurable
 from traitlets.config.loader import DeferredConfigList, KVArgParseConfigLoader, LazyConfigValue, PyFileConfigLoader
 
 from jupyter_webresearch.config import CONFIGURABLES, environment_name, settings_of
+from jupyter_webresearch.config_entries import without_password
 from jupyter_webresearch.config_traits import allowed
 from jupyter_webresearch.errors import Failed
 
@@ -45,6 +46,7 @@ FILE_NAME = "jupyter_webresearch_config"
 """Name, without ``.py`` or ``.json``, of our files in each directory of the Jupyter config path."""
 
 _PREFIX = "JUPYTER_WEBRESEARCH_"
+_HUB = "JUPYTERHUB_API_URL"  # tells that this is a JupyterHub, where less is allowed
 # What jupyter_core.paths looks at to find the folders of a user's files.
 _WHERE_FILES_ARE = (
     "HOME",
@@ -82,6 +84,8 @@ class Level:
         ``Class.trait`` to a checked value, or to an :class:`Edit`.
     operator
         Whether the source belongs to whoever runs the machine, not to its user.
+    rank
+        Of an operator's: the higher, the more general its folder.
     ceilings_only
         Whether Jupyter itself would not read this file now: then it only narrows.
     """
@@ -89,6 +93,7 @@ class Level:
     origin: str
     values: dict[str, Any] = field(default_factory=dict)
     operator: bool = False
+    rank: int = 0
     ceilings_only: bool = False
 
     def origin_of(self, name: str) -> str:
@@ -108,6 +113,8 @@ _CLASSES: Mapping[str, type[Configurable]] = {cls.__name__: cls for cls in CONFI
 def command_line_config(arguments: Sequence[str]) -> Config:
     """Read arguments of the form ``--Class.trait=value`` with the loader of traitlets; texts stay unparsed.
 
+    Messages do not repeat a value, which may hold a password.
+
     Raises
     ------
     Failed
@@ -116,9 +123,10 @@ def command_line_config(arguments: Sequence[str]) -> Config:
     for argument in arguments:
         match = _ARGUMENT.match(argument)
         if not match:
-            raise Failed("config", f"{argument!r} is not of the form --Class.trait=value")
+            shown = without_password(argument)
+            raise Failed("config", f"{shown!r} is not of the form --Class.trait=value")
         if match[1] not in _CLASSES:
-            raise Failed("config", f"{argument!r}: {match[1]} is no class of settings{_instead(match[1], _CLASSES)}")
+            raise Failed("config", f"{match[0]!r}: {match[1]} is no class of settings{_instead(match[1], _CLASSES)}")
     return KVArgParseConfigLoader(list(arguments)).load_config()
 
 
@@ -176,6 +184,8 @@ def environment_as_started(environ: Mapping[str, str] = os.environ) -> dict[str,
                 result[variable] = started[variable]
             elif kind and kind != "union":
                 result.pop(variable, None)
+    if _HUB in started:
+        result[_HUB] = started[_HUB]
     return result
 
 
@@ -235,14 +245,15 @@ def file_levels(directories: Sequence[str], operator: Sequence[str]) -> list[Lev
     directories
         The Jupyter config path, the most important first.
     operator
-        Directories whose files bind every user; those not among ``directories`` are read all the same.
+        Directories whose files bind every user, the most general last; those not among ``directories`` are read all
+        the same.
 
     Raises
     ------
     Failed
         ``config``, naming the file.
     """
-    bound = {_real(directory) for directory in operator}
+    bound = {_real(directory): rank for rank, directory in enumerate(operator)}
     known = {_real(directory) for directory in directories}
     levels = []
     for directory in [*directories, *(d for d in operator if _real(d) not in known)]:
@@ -257,6 +268,7 @@ def file_levels(directories: Sequence[str], operator: Sequence[str]) -> list[Lev
                         origin,
                         _read(origin, config),
                         operator=_real(directory) in bound,
+                        rank=bound.get(_real(directory), 0),
                         ceilings_only=_real(directory) not in known,
                     )
                 )
@@ -393,7 +405,7 @@ def _literal(text: str) -> Any:
         try:
             return ast.literal_eval(text)
         except (ValueError, SyntaxError) as error:
-            raise ValueError(f"{text!r} is neither a list nor a dictionary") from error
+            raise ValueError("it is neither a list nor a dictionary") from error
 
 
 def _instead(name: str, known: Mapping[str, Any], likeness: float = 0.7) -> str:

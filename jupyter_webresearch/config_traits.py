@@ -52,6 +52,7 @@ BAD_PORTS = frozenset(
 # What may stand in a header value that we compose: printable ASCII (RFC 9110, 5.5, without obs-text).
 _PRINTABLE = re.compile(r"[ -~]{0,200}")
 HEADER_FORM = "at most 200 printable ASCII characters"
+LINE_FORM = "one line of at most 2,048 printable characters"
 
 
 def allowed(trait: TraitType[Any, Any]) -> str:
@@ -63,6 +64,10 @@ def allowed(trait: TraitType[Any, Any]) -> str:
         return f"each {text}" if isinstance(trait, List) else f"{text} {unit}".rstrip()
     if "choices" in trait.metadata:
         return ("each " if isinstance(trait, List) else "") + "one of " + ", ".join(trait.metadata["choices"])
+    if isinstance(trait, Flag):
+        return trait.form
+    if isinstance(trait, (Line, Table)):
+        return unit or LINE_FORM
     return HEADER_FORM if isinstance(trait, HeaderText) else ""
 
 
@@ -71,6 +76,8 @@ class _Plain:
 
     form: str
     entry_form: str = ""
+    may_be_secret = False
+    """Whether a wrong value may be a secret at the wrong place, which no message repeats."""
 
     def error(
         self, obj: HasTraits | None, value: Any, error: Exception | None = None, info: str | None = None
@@ -79,7 +86,10 @@ class _Plain:
         name = f"{type(obj).__name__}.{getattr(self, 'name', '')}"
         limits = allowed(self) if isinstance(self, TraitType) else ""
         form = self.form if error is None else self.entry_form
-        raise TraitError(f"{name}: {value!r} is not {form}" + (f" (allowed: {limits})" if limits else ""))
+        what = "this" if self.may_be_secret else repr(value)
+        raise TraitError(
+            f"{name}: {what} is not {form}" + (f" (allowed: {limits})" if limits not in ("", form) else "")
+        )
 
 
 class Count(_Plain, Int[int, int]):
@@ -146,19 +156,20 @@ class Line(_Plain, Unicode[str, str | bytes]):
     """One line of text, which a function of the ``entry`` tag, if there is one, brings into canonical form."""
 
     form = "text"
+    may_be_secret = True
 
     def validate(self, obj: Any, value: Any) -> str:
         """Return the text; TraitError when it is longer than a line or can't be read."""
         text = super().validate(obj, value)
         if len(text) > 2048 or not text.isprintable():
-            raise TraitError(f"{_name(self, obj)}: {text[:80]!r} is not a line of at most 2,048 printable characters")
+            raise TraitError(f"{_name(self, obj)}: this is not {LINE_FORM}")
         canonical: Callable[[str], str] | None = self.metadata.get("entry")
         if canonical is None or not text:
             return text
         try:
             return canonical(text)
         except ValueError as error:
-            raise TraitError(f"{_name(self, obj)}: {text!r} is not {self.metadata['unit']}: {error}") from error
+            raise TraitError(f"{_name(self, obj)}: this is not {self.metadata['unit']}: {error}") from error
 
 
 class Hosts(_Plain, List[str]):
@@ -179,6 +190,7 @@ class Table(_Plain, Dict):
     """A dictionary that a function of the ``entry`` tag brings into canonical form."""
 
     form = "a dictionary"
+    may_be_secret = True
 
     def validate(self, obj: Any, value: Any) -> dict[str, Any]:
         """Return the dictionary in canonical form; TraitError when it can't be read."""
@@ -273,7 +285,10 @@ def source_address(version: int) -> Callable[[str], str]:
 
     def canonical(text: str) -> str:
         """Return the address in canonical form."""
-        address = ipaddress.ip_address(text)
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            raise ValueError("it is not an IP address") from None
         if address.version != version:
             raise ValueError(f"it is an IPv{address.version} address")
         return str(address)

@@ -85,6 +85,7 @@ def examine(cli: Config | None = None, environ: Mapping[str, str] = os.environ) 
         "python": _python,
         "packages": _packages,
         "settings": load,
+        "hosts": lambda: _hosts(settings, environ),
         "server extension": _server_extension,
         "extraction workers": lambda: _workers(settings),
         "certificates": _certificates,
@@ -141,11 +142,23 @@ def _settings(cli: Config | None, environ: Mapping[str, str]) -> tuple[Settings,
     settings = as_settings(explained)
     narrowed = [setting for setting in explained if setting.narrowed_by]
     if narrowed:
-        detail = "; ".join(f"{setting.name} is {setting.value} by {setting.source}" for setting in narrowed)
+        detail = "; ".join(f"{setting.name} is {setting.shown} by {setting.source}" for setting in narrowed)
         return settings, Finding("settings", "warn", detail, "ask whoever runs this machine for more")
     given = [setting for setting in explained if setting.origin != "default"]
     detail = "; ".join(f"{setting.name} by {setting.source}" for setting in given) or "all at their defaults"
     return settings, Finding("settings", "ok", detail)
+
+
+def _hosts(settings: Settings, environ: Mapping[str, str]) -> Finding:
+    from jupyter_webresearch.policy.lists import Lists, on_hub
+
+    lists = Lists(settings.policy, on_hub=on_hub(environ))
+    detail = f"may be read: {lists.ceiling}"
+    warnings = lists.warnings()
+    if not warnings:
+        return Finding("hosts", "ok", detail)
+    mend = "correct what WebPolicy.ceiling and WebPolicy.acting_ceiling say; `jupyter webresearch policy` shows both"
+    return Finding("hosts", "warn", "; ".join([detail, *warnings]), mend)
 
 
 def _server_extension() -> Finding:

@@ -12,13 +12,17 @@ from traitlets.config.loader import DeferredConfigString
 from jupyter_webresearch.config import (
     BAD_PORTS,
     CONFIGURABLES,
+    WebBudgets,
+    WebClassifier,
     WebExtraction,
     WebFetch,
+    WebJournal,
     WebKernel,
     WebPolicy,
     environment_name,
     settings_of,
 )
+from jupyter_webresearch.config_loading import NARROWINGS
 from jupyter_webresearch.config_sources import command_line_level
 from jupyter_webresearch.config_traits import allowed, blocked_entry
 from jupyter_webresearch.errors import Failed
@@ -46,17 +50,23 @@ def test_a_setting_is_described(case):
 
 @pytest.mark.parametrize("case", [c for c in EVERY if c[0] is WebPolicy], ids=ids)
 def test_every_policy_setting_is_a_ceiling(case):
-    assert settings_of(case[0])[case[1]].metadata["narrows"] in ("networks", "intersection", "union")
+    assert settings_of(case[0])[case[1]].metadata["narrows"] in ("union", *NARROWINGS)
 
 
-def test_local_mode_is_a_ceiling():
+@pytest.mark.parametrize("case", [c for c in EVERY if c[0] in (WebBudgets, WebJournal, WebClassifier)], ids=ids)
+def test_so_is_every_setting_of_budgets_journal_and_classifier(case):
+    assert settings_of(case[0])[case[1]].metadata["narrows"] in NARROWINGS
+
+
+def test_so_are_local_mode_and_what_robots_txt_calls_us():
     assert settings_of(WebKernel)["local_mode"].metadata["narrows"] == "strictest"
+    assert settings_of(WebFetch)["agent"].metadata["narrows"] == "operator"
 
 
 @pytest.mark.parametrize("case", EVERY, ids=ids)
 def test_a_number_has_a_range(case):
     trait = settings_of(case[0])[case[1]]
-    if isinstance(trait.default(), (int, float)):
+    if isinstance(trait.default(), (int, float)) and not isinstance(trait.default(), bool):
         low, high = trait.metadata["range"]
         assert low <= trait.default() <= high
 

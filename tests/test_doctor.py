@@ -16,8 +16,8 @@ from jupyter_webresearch.config_sources import command_line_config
 from jupyter_webresearch.doctor import LINUX_FENCES, Finding, examine
 
 NAMES = [
-    "python", "packages", "settings", "server extension", "extraction workers", "certificates", "temporary folder",
-    "runtime folder", "proxies",
+    "python", "packages", "settings", "hosts", "server extension", "extraction workers", "certificates",
+    "temporary folder", "runtime folder", "proxies",
 ]  # fmt: skip
 
 
@@ -95,6 +95,24 @@ def test_what_the_operator_narrowed_is_named(folders, monkeypatch, no_worker):
     found = findings({"JUPYTER_WEBRESEARCH_WEBPOLICY_ALLOWED_PORTS": "443,9000"})["settings"]
     assert found.state == "warn"
     assert f"narrowed by file {folders / 'etc'}" in found.detail
+
+
+def test_entries_that_cover_nothing_are_named_with_their_reason(no_worker):
+    assert findings()["hosts"].state == "ok"
+    found = findings({"JUPYTER_WEBRESEARCH_WEBPOLICY_CEILING": "a.example, *.com"})["hosts"]
+    assert found.state == "warn"
+    assert "may be read: a.example; WebPolicy.ceiling: '*.com' covers nothing: anyone" in found.detail
+    assert found.mend
+
+
+@pytest.mark.parametrize("ceiling", [None, "", "internet:unrestricted"])
+def test_an_unset_ceiling_on_a_hub_is_found(ceiling, no_worker):
+    environ = {"JUPYTERHUB_API_URL": "http://hub.example/hub/api"}
+    if ceiling is not None:
+        environ["JUPYTER_WEBRESEARCH_WEBPOLICY_CEILING"] = ceiling
+    found = findings(environ)["hosts"]
+    assert found.state == ("warn" if ceiling is None else "ok")
+    assert ("WebPolicy.ceiling is not set" in found.detail) == (ceiling is None)
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING, Any
 
 from jupyter_webresearch.commands.extract import read_input
@@ -11,7 +12,7 @@ from jupyter_webresearch.errors import Refused, WebResearchError
 
 if TYPE_CHECKING:
     from jupyter_webresearch.config import Settings
-    from jupyter_webresearch.policy.guard import Guard
+    from jupyter_webresearch.policy.url_check import URLCheck
 
 __all__ = ["add_to", "run", "urls_of"]
 
@@ -32,8 +33,9 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "check-url",
         help="say whether the policy allows URLs",
-        description="Judge URLs by the policy. No name is resolved and no packet is sent: an allowed host can still "
-        "be refused for its addresses when it is read.",
+        description="Judge URLs by the policy: by what they are, and by the operator's list of hosts and what "
+        "WebPolicy.ask gives a session that has asked for none. No name is resolved and no packet is sent: an allowed "
+        "host can still be refused for its addresses when it is read.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -60,12 +62,14 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         With the code of the first URL that is refused, after all have been judged.
     """
     from jupyter_webresearch.policy.guard import Guard
+    from jupyter_webresearch.policy.lists import Lists, on_hub
+    from jupyter_webresearch.policy.url_check import URLCheck
 
     urls = arguments.urls if arguments.from_file is None else urls_of(read_input(arguments.from_file))
-    guard = Guard(settings.policy)
+    check = URLCheck(Guard(settings.policy), Lists(settings.policy, on_hub=on_hub(os.environ)))
     refused = []
     for url in urls:
-        verdict = guard.verdict(url)
+        verdict = check.verdict(url)
         if verdict.verdict == "refused":
             refused.append(verdict)
         if arguments.json:
@@ -75,14 +79,14 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     if refused:
         first = refused[0]
         count = "" if len(urls) == 1 else f"{len(refused)} of {len(urls)} URLs are refused, the first since: "
-        raise Refused(first.code, count + first.reason, setting=_setting(guard, first.url))
+        raise Refused(first.code, count + first.reason, setting=_setting(check, first.url))
     return 0
 
 
-def _setting(guard: Guard, url: str) -> str:
+def _setting(check: URLCheck, url: str) -> str:
     """Return the setting that governs a refusal, which a verdict does not hold; empty when none does."""
     try:
-        guard.check_url(url)
+        check.check(url)
     except WebResearchError as error:
         return error.setting or ""
     return ""

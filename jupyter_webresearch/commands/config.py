@@ -16,8 +16,8 @@ __all__ = ["add_to", "run"]
 EPILOG = """\
 A value comes from the command line, else the environment, else a file, else it is the default. Files are named
 jupyter_webresearch_config.py or .json and lie in the directories that `jupyter --paths` lists under config. What the
-operator's files (/etc/jupyter, /usr/local/etc/jupyter, this environment's etc/jupyter) say of WebPolicy and
-WebKernel.local_mode narrows whatever the other sources say.
+operator's files (/etc/jupyter, /usr/local/etc/jupyter, this environment's etc/jupyter) say of a binding setting, such
+as those of WebPolicy, narrows whatever the other sources say. Passwords in URLs are not shown.
 
 examples:
   jupyter webresearch config
@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace, cli: Config) -> int:
         write_json([setting.to_json() for setting in settings], indent=2)
         return 0
     for setting in settings:
-        unit = "" if isinstance(setting.value, list) else setting.to_json()["unit"]
-        write_line(f"{setting.name} = {json.dumps(setting.value, ensure_ascii=False)} {unit}".rstrip(), setting.source)
+        # The unit of a list, a text or a table is that of its parts, or their form.
+        unit = setting.to_json()["unit"] if isinstance(setting.value, (int, float)) else ""
+        write_line(f"{setting.name} = {json.dumps(setting.shown, ensure_ascii=False)} {unit}".rstrip(), setting.source)
     return 0
