@@ -9,33 +9,29 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-import ssl
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jupyter_webresearch.clock import Clock, SystemClock
-from jupyter_webresearch.config import Settings
-from jupyter_webresearch.errors import Failed, WebResearchError
-from jupyter_webresearch.extraction.pool import ExtractionPool
-from jupyter_webresearch.fetching import Fetcher
+from jupyter_webresearch.caller import Caller
+from jupyter_webresearch.config import OPERATIONS, Settings
+from jupyter_webresearch.engine_parts import Seams, assemble
+from jupyter_webresearch.errors import Failed, Refused, WebResearchError
+from jupyter_webresearch.journal.reader import read_events
+from jupyter_webresearch.loop_thread import LoopThread
 from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
 from jupyter_webresearch.net.content_type import SNIFF_BYTES, needs_sniffing, parse_content_type, sniff
-from jupyter_webresearch.net.dialler import Dialler
-from jupyter_webresearch.net.resolver import Resolver
-from jupyter_webresearch.net.retrieve import Retriever
-from jupyter_webresearch.net.transport import GuardedTransport
 from jupyter_webresearch.page import Page
-from jupyter_webresearch.policy.addresses import IPAddress
-from jupyter_webresearch.policy.guard import Guard
+from jupyter_webresearch.policy.policy_change import PolicyChange
+from jupyter_webresearch.policy.url_check import URLCheck
 from jupyter_webresearch.session import Session
-from jupyter_webresearch.threads import Threads
 
 __all__ = ["Engine"]
 
 T = TypeVar("T")
+
+KERNEL = Caller()
 
 
 def _ignore(_phase: str) -> None:
@@ -53,9 +49,13 @@ class Engine:
     ----------
     settings
         Validated settings.
-    resolver, dialler, ssl_context, clock, interfaces, own_ports
-        What stands for DNS, for the way to an address, for trusted authorities, for time, for this machine's own
-        addresses and for Jupyter's own ports; the real ones when omitted.
+    **seams
+        Fields of :class:`~jupyter_webresearch.engine_parts.Seams`: what stands for the world around it.
+
+    Raises
+    ------
+    Failed
+        As :func:`~jupyter_webresearch.engine_parts.assemble`.
 
     Notes
     -----
@@ -63,63 +63,29 @@ class Engine:
     called from any thread. The coroutines run on the engine's loop only: ``engine.submit(engine.fetch(...))``.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        resolver: Resolver | None = None,
-        dialler: Dialler | None = None,
-        ssl_context: ssl.SSLContext | None = None,
-        clock: Clock | None = None,
-        interfaces: Callable[[], frozenset[IPAddress]] | None = None,
-        own_ports: Callable[[], frozenset[int]] | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, **seams: Any) -> None:
         self.settings = settings
-        self._clock = clock or SystemClock()
-        seams: dict[str, Any] = {}
-        if interfaces is not None:
-            seams["interfaces"] = interfaces
-        if own_ports is not None:
-            seams["own_ports"] = own_ports
-        self.guard = Guard(settings.policy, **seams)
-        transport = GuardedTransport(settings.fetch, resolver=resolver, dialler=dialler, ssl_context=ssl_context)
-        retriever = Retriever(transport, settings.fetch, self._clock)
-        self._pool = ExtractionPool(settings.extraction)
-        self._fetcher = Fetcher(settings.fetch, self.guard, retriever, self._pool, self._clock)
+        given = Seams(**seams)
+        self._data_folder = given.data_folder
+        parts = assemble(settings, given)
+        self._policy = parts.policy
+        self._journal = parts.journal
+        self._operations = parts.operations
+        self._pool = parts.pool
+        self._fetcher = parts.fetcher
         self._sessions: dict[str, Session] = {}
         self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._closed = False
+        self._thread = LoopThread(self._shut_down)
 
     # ------------------------------------------------------------------ life, from any thread
 
     def start(self) -> None:
         """Start the thread and its loop; a second call does nothing."""
-        with self._lock:
-            self._started_loop()
+        self._thread.start()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Run a coroutine on the engine's loop; cancelling the future cancels it."""
-        try:
-            # Under the lock, so that what is submitted comes before the end that :meth:`close` submits, or not at all.
-            with self._lock:
-                return asyncio.run_coroutine_threadsafe(work, self._started_loop())
-        except RuntimeError:
-            work.close()
-            raise
-
-    def _started_loop(self) -> asyncio.AbstractEventLoop:
-        if self._closed:
-            raise RuntimeError("the engine is closed")
-        if self._thread is None:
-            ready = threading.Event()
-            self._thread = threading.Thread(target=self._run, args=(ready,), name="webresearch-engine", daemon=True)
-            self._thread.start()
-            ready.wait()
-        if self._loop is None:
-            raise RuntimeError("the engine's loop did not start")
-        return self._loop
+        return self._thread.submit(work)
 
     def session(self, session_id: str) -> Session:
         """Return the session of that id, made on first use."""
@@ -137,69 +103,67 @@ class Engine:
     def drop_session(self, session_id: str) -> None:
         """Cancel what runs in a session and delete what it stored; an unknown id is no error."""
         with self._lock:
-            session = None if self._closed else self._sessions.pop(session_id, None)  # closing drops them all
+            session = None if self._thread.closed else self._sessions.pop(session_id, None)  # closing drops them all
         if session is not None:
             with contextlib.suppress(RuntimeError):  # closed in between
-                self.submit(session.close())
+                self.submit(self._end_session(session))
 
-    def check_url(self, url: str) -> Verdict:
-        """Return the policy's verdict on a URL before any DNS query or packet."""
-        return self.guard.verdict(url)
+    def operations(self) -> tuple[str, ...]:
+        """Return the operations that are switched on."""
+        return self._policy.switch.operations()
+
+    def check_url(self, url: str, session_id: str | None = None) -> Verdict:
+        """Return the policy's verdict on reading a URL, before any DNS query or packet.
+
+        Parameters
+        ----------
+        url
+            As typed.
+        session_id
+            Whose asking counts; None, or a session that does not exist, has asked for nothing.
+        """
+        with self._lock:
+            session = self._sessions.get(session_id or "")
+        try:
+            self._policy.switch.check("fetch")
+        except Refused as error:
+            return Verdict(url, "refused", error.code, error.message)
+        return URLCheck(self._policy.guard, self._policy.lists).verdict(url, session.asks if session else None)
 
     def close(self) -> None:
         """End everything: running operations, sessions, workers, the thread. A second call does nothing."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            loop, thread = self._loop, self._thread
-        if loop is None or thread is None:
-            return
-        try:
-            with contextlib.suppress(concurrent.futures.TimeoutError):
-                asyncio.run_coroutine_threadsafe(self._shut_down(), loop).result(timeout=10)
-        finally:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join(timeout=10)
-
-    def _run(self, ready: threading.Event) -> None:
-        loop: asyncio.AbstractEventLoop
-        if sys.platform == "win32":
-            # ipykernel and tornado choose a selector loop on Windows, on which no subprocess can be spawned.
-            loop = asyncio.ProactorEventLoop()
-        else:
-            loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(loop)
-        threads = Threads(thread_name_prefix="webresearch-work")
-        loop.set_default_executor(threads)
-        self._loop = loop
-        loop.call_soon(ready.set)
-        try:
-            loop.run_forever()
-        finally:
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            threads.shutdown()  # not the loop's way, which starts a thread: see Threads
-            loop.close()
+        self._thread.close()
 
     async def _shut_down(self) -> None:
-        current = asyncio.current_task()
-        others = [task for task in asyncio.all_tasks() if task is not current]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
         # Workers first: they must not outlive this, however long the disk takes.
         await self._pool.close()
         with self._lock:
             sessions = list(self._sessions.values())
-        await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
+        await asyncio.gather(*(self._end_session(session) for session in sessions), return_exceptions=True)
+        await self._policy.robots.close()
+        await self._policy.budgets.close()
+        await self._journal.close()
+
+    async def _end_session(self, session: Session) -> None:
+        await session.close()
+        self._policy.classifier.forget(session.id)
+        with contextlib.suppress(WebResearchError):  # the storage drops in time what it is not told to
+            await self._policy.budgets.forget(session.id)
 
     # ------------------------------------------------------------------ operations, on the engine's loop
 
     async def warm_up(self) -> None:
         """Spawn the extraction workers now rather than at the first page."""
+        await self._journal.open()
         await self._pool.start()
 
-    async def fetch(self, session: Session, request: FetchRequest, on_phase: OnPhase = _ignore) -> Page:
+    async def fetch(
+        self,
+        session: Session,
+        request: FetchRequest,
+        on_phase: OnPhase = _ignore,
+        caller: Caller = KERNEL,
+    ) -> Page:
         """Read one URL.
 
         Parameters
@@ -210,6 +174,8 @@ class Engine:
             What to read.
         on_phase
             Told the phases as they begin.
+        caller
+            Who asks.
 
         Returns
         -------
@@ -223,7 +189,7 @@ class Engine:
             With one code of :data:`jupyter_webresearch.errors.CODES`; ``http_status`` and ``rate_limited`` carry the
             Page that was read.
         """
-        return await self._fetcher.fetch(session, request, on_phase)
+        return await self._fetcher.fetch(session, request, on_phase, caller)
 
     async def fetch_many(
         self,
@@ -231,6 +197,7 @@ class Engine:
         requests: Sequence[FetchRequest],
         on_event: Callable[[int, str], None] = _ignore_event,
         on_result: Callable[[int, Page | WebResearchError], Awaitable[object] | None] | None = None,
+        caller: Caller = KERNEL,
     ) -> list[Page | WebResearchError]:
         """Read many URLs, politely: a few at once, fewer to one host.
 
@@ -246,16 +213,25 @@ class Engine:
             Told ``(index, outcome)`` as soon as each request is done, whichever is done first. It then has them all:
             nothing is gathered here, where a thousand Pages would wait for the last. If it returns an awaitable, the
             request keeps its turn until that is done, and so bounds how many outcomes wait to be taken.
+        caller
+            Who asks.
 
         Returns
         -------
         list
             One outcome a request, in their order; a failure stands in its place as the error. Empty with ``on_result``.
         """
-        return await self._fetcher.fetch_many(session, requests, on_event, on_result)
+        return await self._fetcher.fetch_many(session, requests, on_event, on_result, caller)
 
     async def extract(
-        self, data: bytes, *, url: str, content_type: str | None = None, on_phase: OnPhase = _ignore
+        self,
+        data: bytes,
+        *,
+        url: str,
+        session: Session,
+        content_type: str | None = None,
+        on_phase: OnPhase = _ignore,
+        caller: Caller = KERNEL,
     ) -> Page:
         """Make a Page of bytes that the caller has, without any network.
 
@@ -265,10 +241,14 @@ class Engine:
             The body, as it came; more than ``WebFetch.max_body`` bytes are cut for kinds that can be.
         url
             Absolute URL that the body came from: relative links are resolved against it.
+        session
+            Whose operation it is.
         content_type
             As in the HTTP header; sniffed when omitted.
         on_phase
             Told the phases as they begin.
+        caller
+            Who asks.
 
         Returns
         -------
@@ -284,7 +264,96 @@ class Engine:
         essence, label = parse_content_type(content_type or "")
         if needs_sniffing(essence) and essence != "text/plain":  # the caller knows it, as no server does
             essence = sniff(data[:SNIFF_BYTES], essence, label)
-        return await self._fetcher.extract(data, url=url, content_type=essence, charset_label=label, on_phase=on_phase)
+        return await self._fetcher.extract(
+            session, data, url=url, content_type=essence, charset_label=label, on_phase=on_phase, caller=caller
+        )
+
+    # ------------------------------------------------------------------ the policy, on the engine's loop
+
+    async def policy(self, session: Session) -> dict[str, Any]:
+        """Return what holds for a session, as JSON: both lists, budgets and their use, switches, task."""
+        return {
+            **self._policy.lists.report(session.asks),
+            "operations": list(self.operations()),
+            "robots": self.settings.policy.robots,
+            "write_methods": self.settings.policy.write_methods,
+            "classifier": self._policy.classifier.is_on,
+            "credentials": self._policy.credentials.names(),
+            "budgets": await self._policy.budgets.report(session.id),
+        }
+
+    async def change_policy(self, session: Session, change: PolicyChange, caller: Caller = KERNEL) -> dict[str, Any]:
+        """Change what a session asks for, inside the operator's limits, and return what :meth:`policy` does.
+
+        Parameters
+        ----------
+        session
+            Whose.
+        change
+            All of it, or nothing.
+        caller
+            Who asks; an agent can't set the acting list.
+
+        Raises
+        ------
+        BadInput
+            ``bad_request`` for an entry that can't be read.
+        Refused
+            ``not_allowed`` or ``acting_not_allowed`` for what lies outside the operator's lists.
+        Failed
+            ``journal_unavailable`` where the journal is required.
+        """
+        if caller.is_agent:
+            raise Refused("unauthorized", "an agent can't change what it may reach; a person can")
+        grants = self._policy.lists.change(session.asks, change)
+        await self._operations.record_grants(session, caller, grants)
+        if change.task is not None or change.search is not None or change.reset:
+            said = [
+                *(["task set"] if change.task is not None else []),
+                *([f"search {'on' if change.search else 'off'}"] if change.search is not None else []),
+                *(["asks reset"] if change.reset else []),
+            ]
+            await self._operations.record("policy", caller, session=session.id, scope=", ".join(said))
+        return await self.policy(session)
+
+    async def switch(self, operation: str | None, on: bool, caller: Caller) -> tuple[str, ...]:
+        """Switch an operation, or all, on or off for this engine; what runs of it is cancelled.
+
+        Parameters
+        ----------
+        operation
+            One of :data:`~jupyter_webresearch.config.OPERATIONS`; None for all.
+        on
+            Whether it shall be on.
+        caller
+            Who asks.
+
+        Returns
+        -------
+        tuple of str
+            The operations that are on now.
+
+        Raises
+        ------
+        BadInput
+            ``bad_request`` for what is no operation.
+        Refused
+            ``disabled`` when a setting keeps it off.
+        Failed
+            ``journal_unavailable`` where the journal is required; it is switched all the same.
+        """
+        self._policy.switch.set(operation, on)
+        if not on:
+            self._operations.cancel(frozenset(OPERATIONS if operation is None else (operation,)))
+        scope = f"{operation or 'everything'} switched {'on' if on else 'off'}"
+        await self._operations.record("policy", caller, scope=scope)
+        return self.operations()
+
+    async def events(self, **filters: Any) -> list[dict[str, Any]]:
+        """Return events of the journal; see :func:`jupyter_webresearch.journal.reader.read_events`."""
+        return await asyncio.to_thread(read_events, self._data_folder, **filters)
+
+    # ------------------------------------------------------------------ saved bodies
 
     async def saved(self, session: Session, key: str) -> Path:
         """Return the file of a body that was fetched with ``save``.

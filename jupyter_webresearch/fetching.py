@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import anyio
 
+from jupyter_webresearch.caller import Caller
 from jupyter_webresearch.clock import Clock
 from jupyter_webresearch.config import WebFetch
 from jupyter_webresearch.errors import CODES, BadInput, Failed, WebResearchError
@@ -24,6 +25,7 @@ from jupyter_webresearch.net.answer import ByteSink, Disposition, ResponseHead
 from jupyter_webresearch.net.body import not_written
 from jupyter_webresearch.net.file_name import offered_name
 from jupyter_webresearch.net.retrieve import Retriever
+from jupyter_webresearch.operations import Operation, Operations
 from jupyter_webresearch.page import Page
 from jupyter_webresearch.page_assembly import (
     decoded,
@@ -35,8 +37,6 @@ from jupyter_webresearch.page_assembly import (
     status_error,
     whole,
 )
-from jupyter_webresearch.policy.admission import GuardAdmission
-from jupyter_webresearch.policy.guard import Guard
 from jupyter_webresearch.policy.urls import parse_url
 from jupyter_webresearch.reading import check_window, window
 from jupyter_webresearch.session import Record, Session
@@ -58,32 +58,47 @@ class Fetcher:
     ----------
     settings
         Limits and budgets.
-    guard, retriever, pool
-        Policy, network and extraction.
+    operations, retriever, pool
+        Policy and journal, network, extraction.
     clock
         Ages and times of record.
     """
 
     def __init__(
-        self, settings: WebFetch, guard: Guard, retriever: Retriever, pool: ExtractionPool, clock: Clock
+        self, settings: WebFetch, operations: Operations, retriever: Retriever, pool: ExtractionPool, clock: Clock
     ) -> None:
         self._settings = settings
-        self._guard = guard
+        self._operations = operations
         self._retriever = retriever
         self._pool = pool
         self._clock = clock
 
-    async def fetch(self, session: Session, request: FetchRequest, on_phase: OnPhase) -> Page:
+    async def fetch(self, session: Session, request: FetchRequest, on_phase: OnPhase, caller: Caller) -> Page:
         """Read one URL; see :meth:`jupyter_webresearch.engine.Engine.fetch`."""
         if session.closed:
             raise Failed("cancelled", "the session has ended")
-        seconds = self._settings.save_timeout if request.save else self._settings.timeout
+        opened = self._operations.open(
+            "fetch",
+            session,
+            caller,
+            arguments=vars(request),
+            method=request.method.upper(),
+            url=request.url,
+        )
         with session.running():
-            try:
-                with anyio.fail_after(seconds):
-                    return await self._fetch(session, request, on_phase, self._clock.monotonic() + seconds)
-            except TimeoutError:
-                raise Failed("timeout", f"{request.url[:200]} was not read within {seconds:g} s") from None
+            async with opened as operation:
+                page = await self._in_time(operation, session, request, on_phase)
+                operation.complete(page)
+                return page
+
+    async def _in_time(self, operation: Operation, session: Session, request: FetchRequest, on_phase: OnPhase) -> Page:
+        seconds = self._settings.save_timeout if request.save else self._settings.timeout
+        deadline = operation.gate.deadline = self._clock.monotonic() + seconds
+        try:
+            with anyio.fail_after(seconds):
+                return await self._fetch(operation, session, request, on_phase, deadline)
+        except TimeoutError:
+            raise Failed("timeout", f"{request.url[:200]} was not read within {seconds:g} s") from None
 
     async def fetch_many(
         self,
@@ -91,6 +106,7 @@ class Fetcher:
         requests: Sequence[FetchRequest],
         on_event: Callable[[int, str], None],
         on_result: Callable[[int, Page | WebResearchError], Awaitable[object] | None] | None,
+        caller: Caller,
     ) -> list[Page | WebResearchError]:
         """Read many URLs; see :meth:`jupyter_webresearch.engine.Engine.fetch_many`."""
         limit = asyncio.Semaphore(self._settings.batch_concurrency)
@@ -100,11 +116,11 @@ class Fetcher:
 
         async def _outcome(index: int, request: FetchRequest, turn: AsyncExitStack) -> Page | WebResearchError:
             try:
-                host = self._guard.check_url(request.url).host
+                host = _host(request.url)
                 # The host's turn first: who waits for it must not hold a place that another host could use.
                 await turn.enter_async_context(per_host[host])
                 await turn.enter_async_context(limit)
-                return await self.fetch(session, request, lambda phase: on_event(index, phase))
+                return await self.fetch(session, request, lambda phase: on_event(index, phase), caller)
             except WebResearchError as error:
                 return error
             except Exception:  # a fault of ours must not take the other outcomes along
@@ -136,20 +152,23 @@ class Fetcher:
 
     # ------------------------------------------------------------------ from memory or from the network
 
-    async def _fetch(self, session: Session, request: FetchRequest, on_phase: OnPhase, deadline: float) -> Page:
+    async def _fetch(
+        self, operation: Operation, session: Session, request: FetchRequest, on_phase: OnPhase, deadline: float
+    ) -> Page:
         check_window(request.offset, request.max_bytes)
         if request.record:
             return await self._answer(session, self._stored(session, request.record), request, on_phase)
-        request = replace(request, url=self._guard.check_url(request.url).href, method=request.method.upper())
+        method = request.method.upper()
+        request = replace(request, url=operation.gate.check_url(request.url, method).href, method=method)
         if request.save:
             async with session.place(on_phase):
-                return await self._save(session, request, on_phase, deadline)
+                return await self._save(operation, session, request, on_phase, deadline)
         # Hashing a body of megabytes would hold up the loop.
         key = await asyncio.to_thread(_key, request) if request.body else _key(request)
         if request.method in SAFE and not request.fresh:
             async with session.turn(key, on_phase):
-                return await self._read(session, request, key, on_phase, deadline)
-        return await self._read(session, request, key, on_phase, deadline)
+                return await self._read(operation, session, request, key, on_phase, deadline)
+        return await self._read(operation, session, request, key, on_phase, deadline)
 
     def _stored(self, session: Session, record_id: str) -> Record:
         record = session.by_id(record_id)
@@ -160,7 +179,13 @@ class Fetcher:
         raise Failed("not_found", "this session has no stored text of that name")
 
     async def _read(
-        self, session: Session, request: FetchRequest, key: str, on_phase: OnPhase, deadline: float
+        self,
+        operation: Operation,
+        session: Session,
+        request: FetchRequest,
+        key: str,
+        on_phase: OnPhase,
+        deadline: float,
     ) -> Page:
         record, page = self._remembered(session, request, key), None
         if record is not None:
@@ -171,7 +196,7 @@ class Fetcher:
                     raise
         if record is None or page is None:
             async with session.place(on_phase):
-                record, bare, body = await self._retrieve(session, request, key, on_phase, deadline)
+                record, bare, body = await self._retrieve(operation, session, request, key, on_phase, deadline)
                 page = await self._answer(session, record, request, on_phase, (bare, body))
         if _is_shown(page, request):
             return page
@@ -190,10 +215,17 @@ class Fetcher:
         return session.recent(key, self._clock.monotonic())
 
     async def _retrieve(
-        self, session: Session, request: FetchRequest, key: str, on_phase: OnPhase, deadline: float
+        self,
+        operation: Operation,
+        session: Session,
+        request: FetchRequest,
+        key: str,
+        on_phase: OnPhase,
+        deadline: float,
     ) -> tuple[Record, Page, bytes]:
+        await operation.start()
         got = await self._retriever.retrieve(
-            request, admission=GuardAdmission(self._guard), on_phase=on_phase, deadline=deadline, accept=self._accept
+            request, admission=operation.gate, on_phase=on_phase, deadline=deadline, accept=self._accept
         )
         page = page_of(got)
         record = Record(charset_label=got.head.charset_label, read=self._clock.monotonic(), retry_after=got.retry_after)
@@ -290,20 +322,29 @@ class Fetcher:
 
     # ------------------------------------------------------------------ saving
 
-    async def _save(self, session: Session, request: FetchRequest, on_phase: OnPhase, deadline: float) -> Page:
+    async def _save(
+        self, operation: Operation, session: Session, request: FetchRequest, on_phase: OnPhase, deadline: float
+    ) -> Page:
+        await operation.start()
         spool = session.spool()
         try:
-            return await self._spooled(session, spool, request, on_phase, deadline)
+            return await self._spooled(operation, session, spool, request, on_phase, deadline)
         except BaseException:
             session.abandon_spool(spool)
             raise
 
     async def _spooled(
-        self, session: Session, spool: Spool, request: FetchRequest, on_phase: OnPhase, deadline: float
+        self,
+        operation: Operation,
+        session: Session,
+        spool: Spool,
+        request: FetchRequest,
+        on_phase: OnPhase,
+        deadline: float,
     ) -> Page:
         got = await self._retriever.retrieve(
             request,
-            admission=GuardAdmission(self._guard),
+            admission=operation.gate,
             on_phase=on_phase,
             deadline=deadline,
             accept=lambda head: self._accept_saving(head, spool),
@@ -331,8 +372,25 @@ class Fetcher:
 
     # ------------------------------------------------------------------ offline
 
-    async def extract(self, data: bytes, *, url: str, content_type: str, charset_label: str, on_phase: OnPhase) -> Page:
+    async def extract(
+        self,
+        session: Session,
+        data: bytes,
+        *,
+        url: str,
+        content_type: str,
+        charset_label: str,
+        on_phase: OnPhase,
+        caller: Caller,
+    ) -> Page:
         """Make a Page of bytes that the caller has; see :meth:`jupyter_webresearch.engine.Engine.extract`."""
+        arguments = {"data": data, "url": url, "content_type": content_type}
+        async with self._operations.open("extract", session, caller, arguments=arguments, url=url) as operation:
+            page = await self._extract(data, url, content_type, charset_label, on_phase)
+            operation.complete(page)
+            return page
+
+    async def _extract(self, data: bytes, url: str, content_type: str, charset_label: str, on_phase: OnPhase) -> Page:
         url = _absolute(url)
         kind = kind_of(content_type)
         if kind is None:
@@ -371,6 +429,14 @@ class Fetcher:
             announced_bytes=len(data),
         )
         return replace(filled(page, extraction), window=await asyncio.to_thread(whole, extraction.markdown))
+
+
+def _host(url: str) -> str:
+    """Return the host whose turn a URL takes; one that can't be read is refused when its turn comes."""
+    try:
+        return parse_url(url).host
+    except WebResearchError:
+        return ""
 
 
 def _absolute(url: str) -> str:

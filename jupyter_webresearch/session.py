@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from jupyter_webresearch.config import WebFetch
 from jupyter_webresearch.models import OnPhase
+from jupyter_webresearch.policy.lists import Asks
 from jupyter_webresearch.store import Spool, Store
 
 __all__ = ["Record", "Session"]
@@ -75,6 +76,8 @@ class Session:
         self._tasks: set[asyncio.Task[object]] = set()
         self._on_disk: set[asyncio.Future[Any]] = set()
         self.closed = False
+        self.asks = Asks()
+        """What it may read by its own and its notebook's asking; a kernel's restart keeps it."""
 
     # ------------------------------------------------------------------ what runs
 

@@ -7,11 +7,12 @@ import secrets
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from jupyter_webresearch.config import Settings
+from jupyter_webresearch.config import Settings, WebBudgets, WebPolicy, environment_name, settings_of
 from jupyter_webresearch.engine import Engine
 from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.page import Page
@@ -19,6 +20,34 @@ from tests.sites import Site
 from tests.sites.network import MappedDialler, StubResolver
 
 HOST = "www.example.org"
+
+NO_LIMITS = {name: 0 for name in settings_of(WebBudgets) if name.endswith(("_minute", "_day", "_total"))}
+"""Budgets of an operator who sets none: one engine serves thousands of tests in a minute."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def jupyter_data_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep journal and shared budgets out of the developer's own folders, and tests out of each other's way.
+
+    Tests of budgets and robots.txt set their own; servers and kernels in processes of their own have the defaults
+    unless a test says otherwise.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_DATA_DIR", str(tmp_path_factory.mktemp("jupyter-data")))
+        for name, value in NO_LIMITS.items():
+            patch.setenv(environment_name(WebBudgets, name), str(value))
+        patch.setenv(environment_name(WebPolicy, "robots"), "off")
+        yield
+
+
+def unlimited(settings: Settings) -> Settings:
+    """Return settings without budgets and robots.txt, where they are the default."""
+    given = {name: getattr(settings.policy, name) for name in settings_of(WebPolicy)}
+    robots = "off" if given["robots"] == WebPolicy.robots.default_value else given["robots"]
+    budgets = {name: getattr(settings.budgets, name) for name in settings_of(WebBudgets)}
+    if budgets == {name: getattr(WebBudgets(), name) for name in budgets}:
+        budgets |= NO_LIMITS
+    return replace(settings, policy=WebPolicy(**{**given, "robots": robots}), budgets=WebBudgets(**budgets))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -48,18 +77,20 @@ EngineMaker = Callable[..., Engine]
 
 
 @pytest.fixture
-def make_engine(site: Site) -> Iterator[EngineMaker]:
-    """Return a maker of engines whose every public address leads to ``site``."""
+def make_engine(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineMaker]:
+    """Return a maker of engines whose every public address leads to ``site``; ``as_is`` keeps default budgets."""
     engines: list[Engine] = []
 
-    def make(settings: Settings | None = None, **seams: object) -> Engine:
+    def make(settings: Settings | None = None, *, as_is: bool = False, **seams: object) -> Engine:
         defaults: dict[str, object] = {
             "resolver": StubResolver(),
             "dialler": MappedDialler(everything=site.port),
             "interfaces": frozenset,
             "own_ports": frozenset,
+            "data_folder": tmp_path_factory.mktemp("journal"),
         }
-        engine = Engine(settings or Settings(), **{**defaults, **seams})  # type: ignore[arg-type]
+        settings = settings or Settings()
+        engine = Engine(settings if as_is else unlimited(settings), **{**defaults, **seams})
         engines.append(engine)
         return engine
 
@@ -111,7 +142,11 @@ def shared_dialler() -> MappedDialler:
 def shared_engine(shared_dialler: MappedDialler) -> Iterator[Engine]:
     """One engine with default settings: spawning workers for every test would take most of the time."""
     engine = Engine(
-        Settings(), resolver=StubResolver(), dialler=shared_dialler, interfaces=frozenset, own_ports=frozenset
+        unlimited(Settings()),
+        resolver=StubResolver(),
+        dialler=shared_dialler,
+        interfaces=frozenset,
+        own_ports=frozenset,
     )
     yield engine
     engine.close()

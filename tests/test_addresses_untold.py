@@ -38,6 +38,7 @@ from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.net.resolver import SystemResolver
 from jupyter_webresearch.page import Page
 from jupyter_webresearch.policy.addresses import IPAddress
+from tests.conftest import unlimited
 from tests.server.running import Answer, ThreadServer
 from tests.sites import Site
 from tests.sites.certificates import Authority
@@ -217,7 +218,7 @@ def told(seams: Callable[[], dict[str, Any]], tmp_path_factory: pytest.TempPathF
     """Walk every way through every surface."""
     told = Told()
     with recording(told), pytest.MonkeyPatch.context() as patch:
-        engine = Engine(Settings(fetch=WebFetch(**LIMITS)), **seams())
+        engine = Engine(unlimited(Settings(fetch=WebFetch(**LIMITS))), **seams())
         try:
             read_one_by_one(told, engine)
             read_as_batch(told, engine)

@@ -437,7 +437,9 @@ def test_extract_makes_a_page_of_bytes(reader: Reader, site: Site) -> None:
         + b"Some words in a row. " * 50
         + b'<a href="x">y</a></p></body>'
     )
-    page = engine.submit(engine.extract(html, url="https://example.org/a/")).result(30)
+    page = engine.submit(engine.extract(session=engine.session("a"), data=html, url="https://example.org/a/")).result(
+        30
+    )
     assert (page.kind, page.status, page.title) == ("html", 0, "T")
     assert page.links[0].url == "https://example.org/a/x"
     assert site.connections == 0
@@ -446,12 +448,14 @@ def test_extract_makes_a_page_of_bytes(reader: Reader, site: Site) -> None:
 @pytest.mark.parametrize("url", ["", "example.org", "file:///etc/passwd", "//example.org", "https://"])
 def test_extract_needs_an_absolute_url(reader: Reader, url: str) -> None:
     with pytest.raises(WebResearchError) as caught:
-        reader.engine.submit(reader.engine.extract(b"<p>x", url=url)).result(30)
+        reader.engine.submit(reader.engine.extract(session=reader.session, data=b"<p>x", url=url)).result(30)
     assert caught.value.code == "invalid_url"
 
 
 def test_extract_is_whole_even_when_long(reader: Reader) -> None:
     html = b"<p>" + b"Some words in a row. " * 20_000
-    page = reader.engine.submit(reader.engine.extract(html, url="https://example.org/")).result(30)
+    page = reader.engine.submit(
+        reader.engine.extract(session=reader.session, data=html, url="https://example.org/")
+    ).result(30)
     assert len(page.markdown) > 100_000
     assert not page.truncated

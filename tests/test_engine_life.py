@@ -61,8 +61,9 @@ def test_sessions_made_and_dropped_while_the_engine_closes_do_no_harm(make_engin
         engine.drop_session(f"before {number}")
     closing.join(30)
     assert not closing.is_alive()
-    assert engine._thread is not None
-    assert not engine._thread.is_alive()
+    thread = engine._thread._thread
+    assert thread is not None
+    assert not thread.is_alive()
     engine.drop_session("before 3")
     engine.drop_session("meanwhile 3")
 
@@ -195,7 +196,7 @@ def test_who_takes_outcomes_slowly_gets_no_more_made_and_holds_up_nobody_else(re
 )
 def test_offline_a_url_that_parsers_read_differently_is_refused(reader: Reader, url: str) -> None:
     with pytest.raises(WebResearchError) as caught:
-        reader.engine.submit(reader.engine.extract(b"<p>some words", url=url)).result(30)
+        reader.engine.submit(reader.engine.extract(session=reader.session, data=b"<p>some words", url=url)).result(30)
     assert caught.value.code == "invalid_url"
     assert "hunter2" not in f"{caught.value}"
 
@@ -212,12 +213,16 @@ def test_offline_a_url_that_parsers_read_differently_is_refused(reader: Reader, 
 def test_offline_a_type_that_says_nothing_is_recognised_as_online(
     reader: Reader, content_type: str, data: bytes, kind: str
 ) -> None:
-    work = reader.engine.extract(data, url="https://example.org/", content_type=content_type)
+    work = reader.engine.extract(
+        session=reader.session, data=data, url="https://example.org/", content_type=content_type
+    )
     assert reader.engine.submit(work).result(30).kind == kind
 
 
 def test_offline_waiting_for_a_worker_counts_in_the_time(make_engine: EngineMaker) -> None:
     engine = make_engine(Settings(fetch=WebFetch(timeout=1.0), extraction=WebExtraction(workers=1)))
     with only_worker(engine), pytest.raises(WebResearchError) as caught:
-        engine.submit(engine.extract(b"<p>some words", url="https://example.org/")).result(60)
+        engine.submit(
+            engine.extract(session=engine.session("a"), data=b"<p>some words", url="https://example.org/")
+        ).result(60)
     assert caught.value.code == "timeout"

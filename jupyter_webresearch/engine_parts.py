@@ -1,0 +1,131 @@
+"""What an engine is made of: policy, network, extraction and journal, put together from the settings."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jupyter_webresearch.clock import Clock, SystemClock
+from jupyter_webresearch.config import Settings
+from jupyter_webresearch.extraction.pool import ExtractionPool
+from jupyter_webresearch.fetching import Fetcher
+from jupyter_webresearch.journal.event import Event
+from jupyter_webresearch.journal.journal import Journal
+from jupyter_webresearch.net.dialler import Dialler
+from jupyter_webresearch.net.endpoint import Endpoint, endpoint_settings
+from jupyter_webresearch.net.resolver import Resolver
+from jupyter_webresearch.net.retrieve import Retriever
+from jupyter_webresearch.net.transport import GuardedTransport
+from jupyter_webresearch.operations import Operations
+from jupyter_webresearch.policy.addresses import IPAddress
+from jupyter_webresearch.policy.budgets.budgets import Budgets
+from jupyter_webresearch.policy.classifier import Classifier
+from jupyter_webresearch.policy.credentials import Credentials
+from jupyter_webresearch.policy.gate import Policy
+from jupyter_webresearch.policy.guard import Guard
+from jupyter_webresearch.policy.lists import Lists, on_hub
+from jupyter_webresearch.policy.robots import Robots
+from jupyter_webresearch.policy.switch import Switch
+
+__all__ = ["Parts", "Seams", "assemble"]
+
+
+def _jupyter_data_folder() -> Path:
+    from jupyter_core.paths import jupyter_data_dir
+
+    return Path(jupyter_data_dir(), "webresearch")
+
+
+@dataclass(frozen=True)
+class Seams:
+    """What stands for the world around an engine; the real one unless given.
+
+    Attributes
+    ----------
+    resolver, dialler, ssl_context
+        DNS, the way to an address, and the trusted authorities.
+    clock
+        Time.
+    interfaces, own_ports
+        This machine's own addresses, and Jupyter's own ports.
+    data_folder
+        Where the journal lies.
+    budget_file
+        The file in which engines without a server count together; None counts in memory, as one server does.
+    on_event
+        Told every event of the journal, on one of its threads.
+    environ
+        Where secrets and proxies may be named.
+    """
+
+    resolver: Resolver | None = None
+    dialler: Dialler | None = None
+    ssl_context: ssl.SSLContext | None = None
+    clock: Clock = field(default_factory=SystemClock)
+    interfaces: Callable[[], frozenset[IPAddress]] | None = None
+    own_ports: Callable[[], frozenset[int]] | None = None
+    data_folder: Path = field(default_factory=_jupyter_data_folder)
+    budget_file: Path | None = None
+    on_event: Callable[[Event], None] | None = None
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts, each made once."""
+
+    policy: Policy
+    journal: Journal
+    operations: Operations
+    pool: ExtractionPool
+    fetcher: Fetcher
+
+
+def assemble(settings: Settings, seams: Seams) -> Parts:
+    """Put an engine's parts together.
+
+    Parameters
+    ----------
+    settings
+        Validated settings.
+    seams
+        What stands for the world around.
+
+    Raises
+    ------
+    Failed
+        ``config`` for a source address that this machine has not, a bundle of authorities that can't be read, and
+        whatever else of the settings can't be used here.
+    """
+    clock = seams.clock
+    transport = GuardedTransport(
+        settings.fetch, resolver=seams.resolver, dialler=seams.dialler, ssl_context=seams.ssl_context
+    )
+    retriever = Retriever(transport, settings.fetch, clock)
+    policy = Policy(
+        guard=Guard(settings.policy, interfaces=seams.interfaces, own_ports=seams.own_ports),
+        switch=Switch(settings.policy),
+        lists=Lists(settings.policy, on_hub=on_hub(seams.environ)),
+        robots=Robots(retriever, settings.fetch, settings.policy.robots, clock),
+        classifier=_classifier(settings, seams),
+        budgets=Budgets.of(settings.budgets, shared_file=seams.budget_file, clock=clock),
+        credentials=Credentials(settings.policy.credentials, seams.environ),
+        send_request_id=settings.fetch.send_request_id,
+    )
+    journal = Journal(seams.data_folder, settings.journal, clock, on_event=seams.on_event)
+    operations = Operations(policy, journal, clock)
+    pool = ExtractionPool(settings.extraction)
+    return Parts(policy, journal, operations, pool, Fetcher(settings.fetch, operations, retriever, pool, clock))
+
+
+def _classifier(settings: Settings, seams: Seams) -> Classifier:
+    """Return the classifier, with the endpoint it asks if one is set."""
+    chosen = settings.classifier
+    if not chosen.url:
+        return Classifier(chosen, None, seams.clock)
+    transport = GuardedTransport(endpoint_settings(settings.fetch, chosen.timeout))
+    endpoint = Endpoint(transport, settings.fetch, seams.clock, chosen.url, key=chosen.key)
+    return Classifier(chosen, endpoint, seams.clock)

@@ -1,0 +1,301 @@
+"""Operations: each is let out by the policy and stands in the journal, from its beginning to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+from jupyter_webresearch.caller import Caller
+from jupyter_webresearch.clock import Clock
+from jupyter_webresearch.errors import Failed, Refused, WebResearchError
+from jupyter_webresearch.journal.event import Event
+from jupyter_webresearch.journal.journal import Journal
+from jupyter_webresearch.page import Page
+from jupyter_webresearch.policy.gate import Gate, Policy
+from jupyter_webresearch.policy.policy_change import Grant
+from jupyter_webresearch.redaction import redact_text, redact_url
+from jupyter_webresearch.session import Session
+
+__all__ = ["Operation", "Operations"]
+
+EXCERPT = 200
+"""Characters of a completed operation's text that the journal keeps."""
+
+NOT_SENT = frozenset({"unresolved", "unreachable", "tls", "tls_intercepted", "proxy_failed", "proxy_auth"})
+"""Ends before the first request was sent: what was reserved for it is given back."""
+
+READS = ("GET", "HEAD")
+
+
+class Operation:
+    """One operation under way.
+
+    Parameters
+    ----------
+    gate
+        Lets its requests out.
+    journal, clock
+        Where it is recorded, and when.
+    base
+        What stands in each of its events.
+    """
+
+    def __init__(self, gate: Gate, journal: Journal, clock: Clock, base: Mapping[str, Any]) -> None:
+        self.gate = gate
+        self._journal = journal
+        self._clock = clock
+        self._base = dict(base)
+        self._began = clock.monotonic()
+        self._started = False
+        self._result: dict[str, Any] = {}
+        self.switched_off = False
+        """Whether it was cancelled because its kind was switched off."""
+
+    @property
+    def id(self) -> str:
+        """The id that goes out as X-Request-ID."""
+        return str(self._base["operation"])
+
+    async def start(self) -> None:
+        """Record that it begins to work on something that memory can't answer.
+
+        Raises
+        ------
+        Failed
+            ``journal_unavailable`` where the journal is required.
+        """
+        if not self._started:
+            await self._journal.write(self._event("started"))
+            self._started = True
+
+    def complete(self, page: Page) -> None:
+        """Keep what the journal is to know of a Page that was read."""
+        self._result = {
+            "final_url": redact_url(page.url),
+            "status": page.status,
+            "bytes": page.body_bytes,
+            "title": redact_text(page.title)[:EXCERPT],
+            "excerpt": redact_text(page.markdown[: 4 * EXCERPT])[:EXCERPT],
+            "source": "live" if page.cached_seconds is None else "cache",
+        }
+
+    async def end(self, error: BaseException | None) -> None:
+        """Record how it ended.
+
+        Parameters
+        ----------
+        error
+            What ended it; None when it completed.
+
+        Raises
+        ------
+        Failed
+            ``journal_unavailable`` where the journal is required.
+        """
+        events = []
+        if not self._started and not (error is None and self._result.get("source") == "cache"):
+            events.append(self._event("started"))
+        told: dict[str, Any] = dict(self._result)
+        if error is not None:
+            told |= _told(error)
+        judgement = self.gate.judgement
+        if judgement is not None:
+            told |= {"score": judgement.score, "category": judgement.category}
+        seconds = round(self._clock.monotonic() - self._began, 3)
+        outcome = "completed" if error is None else "refused" if isinstance(error, Refused) else "failed"
+        events.append(self._event(outcome, seconds=seconds, cost=self.gate.reserved, **told))
+        await self._journal.write(*events)
+
+    def _event(self, outcome: Any, **more: Any) -> Event:
+        return Event(outcome=outcome, time=_time(self._clock), **{**self._base, **more})
+
+
+class Operations:
+    """Opens operations, and cancels those of a kind. Used on the engine's loop only.
+
+    Parameters
+    ----------
+    policy
+        What decides.
+    journal, clock
+        Where operations are recorded, and when.
+    """
+
+    def __init__(self, policy: Policy, journal: Journal, clock: Clock) -> None:
+        self._policy = policy
+        self._journal = journal
+        self._clock = clock
+        self._running: dict[asyncio.Task[Any], tuple[str, Operation]] = {}
+
+    @asynccontextmanager
+    async def open(
+        self,
+        kind: str,
+        session: Session,
+        caller: Caller,
+        *,
+        arguments: Mapping[str, Any],
+        method: str = "",
+        url: str = "",
+        risk: str | None = None,
+    ) -> AsyncIterator[Operation]:
+        """Open an operation and record its end, however it ends.
+
+        Parameters
+        ----------
+        kind
+            One of :data:`jupyter_webresearch.journal.event.KINDS`.
+        session, caller
+            For whom, and who asks.
+        arguments
+            All that was asked; only a keyed hash of it is kept.
+        method, url
+            As asked.
+        risk
+            ``read``, ``write`` or ``act``; by default what the method means.
+
+        Raises
+        ------
+        Failed
+            ``journal_unavailable`` where the journal is required.
+        Refused
+            ``disabled`` when it was cancelled by the switch.
+        """
+        await self._journal.open()  # once: it ends what a crash left open, and has the key for the hash
+        operation_id = secrets.token_hex(16)
+        base = {
+            "operation": operation_id,
+            "kind": kind,
+            "session": session.id,
+            "channel": caller.channel,
+            "kernel": caller.kernel,
+            "notebook": caller.notebook,
+            "arguments": await asyncio.to_thread(self._journal.arguments_hash, dict(arguments)),
+            "method": method,
+            "url": redact_url(url),
+            "risk": risk or ("read" if not method or method in READS else "write"),
+        }
+        gate = Gate(self._policy, kind, session, caller, operation_id)
+        operation = Operation(gate, self._journal, self._clock, base)
+        task = asyncio.current_task()
+        if task is None:  # only a caller outside the engine's loop could cause it
+            raise RuntimeError("an operation is opened on the engine's loop only")
+        self._running[task] = (kind, operation)
+        try:
+            yield operation
+        except BaseException as error:
+            ended = self._ended(kind, operation, task, error)
+            with anyio.CancelScope(shield=True), contextlib.suppress(WebResearchError):
+                await self._settle(session, gate, ended)
+                await operation.end(ended)
+            if ended is error:
+                raise
+            raise ended from None
+        else:
+            with anyio.CancelScope(shield=True):
+                await operation.end(None)
+        finally:
+            del self._running[task]
+
+    def _ended(self, kind: str, operation: Operation, task: asyncio.Task[Any], error: BaseException) -> BaseException:
+        """Return what ended an operation: a cancellation by the switch is a refusal."""
+        if not (operation.switched_off and isinstance(error, asyncio.CancelledError)):
+            return error
+        uncancel = getattr(task, "uncancel", None)  # Python 3.11
+        if uncancel is not None:
+            uncancel()
+        try:
+            self._policy.switch.check(kind)
+        except Refused as refused:
+            return refused
+        return Failed("cancelled", f"{kind} was switched off for a moment")
+
+    async def _settle(self, session: Session, gate: Gate, error: BaseException) -> None:
+        if gate.reserved and isinstance(error, WebResearchError) and error.code in NOT_SENT:
+            await self._policy.budgets.settle(session.id, gate.reserved, 0.0)
+            gate.reserved = 0.0
+
+    def cancel(self, kinds: frozenset[str]) -> None:
+        """Cancel what runs of some kinds, because they were switched off."""
+        for task, (kind, operation) in list(self._running.items()):
+            if kind in kinds:
+                operation.switched_off = True
+                task.cancel()
+
+    async def record_grants(self, session: Session, caller: Caller, grants: list[Grant]) -> None:
+        """Record what a person granted or denied to a session.
+
+        Parameters
+        ----------
+        session, caller
+            Whose policy changed, and who asked for it.
+        grants
+            One event each.
+
+        Raises
+        ------
+        Failed
+            ``journal_unavailable`` where the journal is required.
+        """
+        for grant in grants:
+            await self.record(
+                "approval",
+                caller,
+                session=session.id,
+                outcome="completed" if grant.granted else "refused",
+                scope=redact_text(grant.scope),
+                url=grant.host,
+            )
+
+    async def record(self, kind: str, caller: Caller, **fields: Any) -> None:
+        """Record one event that is no operation on the web.
+
+        Parameters
+        ----------
+        kind
+            ``approval`` or ``policy``.
+        caller
+            Who did it.
+        **fields
+            Of the event.
+
+        Raises
+        ------
+        Failed
+            ``journal_unavailable`` where the journal is required.
+        """
+        event = {
+            "operation": secrets.token_hex(16),
+            "outcome": "completed",
+            "time": _time(self._clock),
+            "channel": caller.channel,
+            "kernel": caller.kernel,
+            "notebook": caller.notebook,
+        }
+        await self._journal.write(Event(kind=kind, **{**event, **fields}))
+
+
+def _told(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, WebResearchError):
+        told: dict[str, Any] = {
+            "code": error.code,
+            "reason": redact_text(error.message),
+            "setting": error.setting or "",
+        }
+        if error.page is not None:
+            page = error.page
+            told |= {"final_url": redact_url(page.url), "status": page.status, "bytes": page.body_bytes}
+        return told
+    if isinstance(error, asyncio.CancelledError):
+        return {"code": "cancelled", "reason": "the operation was interrupted"}
+    return {"code": "internal", "reason": type(error).__name__}
+
+
+def _time(clock: Clock) -> str:
+    return clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")

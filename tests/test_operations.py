@@ -1,0 +1,326 @@
+"""Operations: let out by the policy in its order, and on record from beginning to end."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_webresearch.caller import Caller
+from jupyter_webresearch.config import Settings, WebBudgets, WebFetch, WebJournal, WebPolicy
+from jupyter_webresearch.engine import Engine
+from jupyter_webresearch.errors import Failed, Refused, WebResearchError
+from jupyter_webresearch.journal.reader import read_events
+from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.page import Page
+from jupyter_webresearch.policy.policy_change import PolicyChange
+from tests.conftest import HOST, EngineMaker
+from tests.sites import Site
+from tests.sites.network import StubResolver
+
+URL = f"http://{HOST}/article"
+
+
+CELL = Caller()
+
+
+class Bench:
+    """An engine, one session of it, and its journal."""
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self.engine = engine
+        self.folder = folder
+        self.session = engine.session("kernel:one")
+
+    def fetch(self, url: str = URL, caller: Caller = CELL, **arguments: Any) -> Page:
+        return self.begin(url, caller, **arguments).result(60)
+
+    def begin(self, url: str = URL, caller: Caller = CELL, **arguments: Any) -> concurrent.futures.Future[Page]:
+        request = FetchRequest(url, **arguments)
+        return self.engine.submit(self.engine.fetch(self.session, request, caller=caller))
+
+    def fails(self, url: str = URL, caller: Caller = CELL, **arguments: Any) -> WebResearchError:
+        with pytest.raises(WebResearchError) as caught:
+            self.fetch(url, caller, **arguments)
+        return caught.value
+
+    def change(self, **change: Any) -> dict[str, Any]:
+        return self.engine.submit(self.engine.change_policy(self.session, PolicyChange(**change))).result(30)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return read_events(self.folder, limit=1000)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "journal"
+
+
+@pytest.fixture
+def bench(make_engine: EngineMaker, folder: Path) -> Any:
+    def make(**settings: Any) -> Bench:
+        seams = {key: settings.pop(key) for key in list(settings) if key in ("resolver", "clock", "environ", "dialler")}
+        return Bench(make_engine(Settings(**settings), data_folder=folder, **seams), folder)
+
+    return make
+
+
+def arrived(site: Site, path: str) -> None:
+    assert site._loop is not None
+    asyncio.run_coroutine_threadsafe(site.arrived(path), site._loop).result(30)
+
+
+def outcomes(events: list[dict[str, Any]]) -> list[str]:
+    return [event["outcome"] for event in events]
+
+
+def test_a_page_is_one_started_and_one_completed(bench: Any, site: Site) -> None:
+    it = bench()
+    caller = Caller("kernel", "one", "work/tides.ipynb")
+    page = it.fetch(caller=caller)
+    started, completed = it.events
+    assert outcomes([started, completed]) == ["started", "completed"]
+    assert started["operation"] == completed["operation"]
+    assert started["arguments"] == completed["arguments"]
+    assert len(started["arguments"]) == 64
+    for event in (started, completed):
+        assert event["kind"] == "fetch"
+        assert event["session"] == "kernel:one"
+        assert event["kernel"] == "one"
+        assert event["notebook"] == "work/tides.ipynb"
+        assert event["channel"] == "kernel"
+        assert event["method"] == "GET"
+        assert event["url"] == URL
+        assert event["risk"] == "read"
+    assert completed["final_url"] == page.url
+    assert completed["status"] == 200
+    assert completed["bytes"] == page.body_bytes
+    assert completed["source"] == "live"
+    assert completed["title"] == page.title
+    assert completed["excerpt"]
+    assert len(completed["excerpt"]) <= 200
+    assert completed["seconds"] > 0
+    (request,) = site.seen
+    assert request.header("X-Request-ID") == started["operation"], "a site owner's complaint finds the cell"
+
+
+def test_the_id_is_sent_only_if_the_setting_says_so(bench: Any, site: Site) -> None:
+    bench(fetch=WebFetch(send_request_id=False)).fetch()
+    assert site.seen[0].header("X-Request-ID") is None
+
+
+def test_a_cache_hit_and_reading_on_are_one_completed_event_each(bench: Any) -> None:
+    it = bench()
+    page = it.fetch()
+    it.fetch()
+    it.fetch(record=page.record, offset=10)
+    hits = it.events[2:]
+    assert outcomes(hits) == ["completed", "completed"]
+    assert [event["source"] for event in hits] == ["cache", "cache"]
+
+
+def test_a_refusal_before_dns_is_on_record_and_asks_nobody(bench: Any, site: Site) -> None:
+    resolver = StubResolver()
+    it = bench(policy=WebPolicy(ceiling=["*.example.com"]), resolver=resolver)
+    error = it.fails()
+    assert (type(error), error.code) == (Refused, "not_allowed")
+    assert resolver.asked == []
+    assert site.seen == []
+    assert outcomes(it.events) == ["started", "refused"]
+    refused = it.events[-1]
+    assert refused["code"] == "not_allowed"
+    assert refused["setting"] == "WebPolicy.ceiling"
+    assert refused["reason"]
+
+
+def test_a_redirect_to_a_host_outside_the_lists_is_refused_at_that_hop(bench: Any, site: Site) -> None:
+    resolver = StubResolver({"other.example.net": ["93.184.216.35"]})
+    it = bench(policy=WebPolicy(ceiling=[HOST]), resolver=resolver)
+    error = it.fails(f"http://{HOST}/redirect?to=http://other.example.net/article")
+    assert error.code == "not_allowed"
+    assert error.message.startswith("redirect refused: ")
+    assert "other.example.net" not in resolver.asked
+
+
+def test_check_url_judges_by_the_lists(bench: Any) -> None:
+    it = bench(policy=WebPolicy(ceiling=["*.example.org"]))
+    assert it.engine.check_url(URL, it.session.id).code == "ok"
+    assert it.engine.check_url("https://example.com/").code == "not_allowed"
+    it.change(allow=("docs.example.org",))
+    assert it.engine.check_url(URL, it.session.id).code == "not_allowed"
+    assert it.engine.check_url(URL).code == "ok", "another session has not asked"
+
+
+def test_what_fails_is_failed_and_says_why_without_an_address(bench: Any) -> None:
+    resolver = StubResolver({"gone.example.org": []})
+    it = bench(resolver=resolver)
+    assert it.fails("http://gone.example.org/").code == "unresolved"
+    failed = it.events[-1]
+    assert (failed["outcome"], failed["code"]) == ("failed", "unresolved")
+
+
+def test_bad_input_is_on_record_too(bench: Any) -> None:
+    it = bench()
+    it.fails("http://exa mple.org/")
+    assert outcomes(it.events) == ["started", "failed"]
+    assert it.events[-1]["code"] == "invalid_url"
+
+
+def test_a_cancelled_fetch_is_failed_and_says_so(bench: Any, site: Site) -> None:
+    it = bench()
+    running = it.begin(f"http://{HOST}/hang")
+    arrived(site, "/hang")
+    running.cancel()
+    with pytest.raises(concurrent.futures.CancelledError):
+        running.result(30)
+    it.engine.close()
+    assert outcomes(it.events) == ["started", "failed"]
+    assert it.events[-1]["code"] == "cancelled"
+
+
+def test_switching_off_ends_what_runs_and_refuses_what_comes(bench: Any, site: Site) -> None:
+    it = bench()
+    running = it.begin(f"http://{HOST}/hang")
+    arrived(site, "/hang")
+    user = Caller("rest")
+    assert "fetch" not in it.engine.submit(it.engine.switch("fetch", False, user)).result(30)
+    with pytest.raises(Refused) as caught:
+        running.result(30)
+    assert caught.value.code == "disabled"
+    assert it.fails().code == "disabled"
+    assert it.engine.check_url(URL).code == "disabled"
+    assert "fetch" in it.engine.submit(it.engine.switch(None, True, user)).result(30)
+    assert it.fetch().status == 200
+    told = [event for event in it.events if event["kind"] == "policy"]
+    assert [event["scope"] for event in told] == ["fetch switched off", "everything switched on"]
+
+
+def test_what_a_setting_switches_off_stays_off(bench: Any) -> None:
+    it = bench(policy=WebPolicy(disabled_operations=["fetch"]))
+    error = it.fails()
+    assert (error.code, error.setting) == ("disabled", "WebPolicy.disabled_operations")
+    with pytest.raises(Refused) as caught:
+        it.engine.submit(it.engine.switch("fetch", True, Caller("rest"))).result(30)
+    assert caught.value.setting == "WebPolicy.disabled_operations"
+    assert it.engine.operations() == ("search", "image", "browser")
+
+
+def test_grants_and_denials_are_approvals(bench: Any) -> None:
+    it = bench(policy=WebPolicy(ask="prompt"))
+    error = it.fails()
+    assert (error.code, error.host) == ("needs_approval", HOST)
+    it.change(allow=(HOST,), answered=True)
+    assert it.fetch().status == 200
+    it.change(deny=("other.example.net",))
+    assert it.fails("http://other.example.net/").code == "not_allowed"
+    granted, denied = (event for event in it.events if event["kind"] == "approval")
+    assert (granted["outcome"], granted["url"]) == ("completed", HOST)
+    assert (denied["outcome"], denied["url"]) == ("refused", "other.example.net")
+    assert "person" in granted["scope"]
+    assert "session" in granted["scope"]
+
+
+def test_an_agent_can_t_change_what_it_may_reach(bench: Any) -> None:
+    it = bench()
+    change = it.engine.change_policy(it.session, PolicyChange(act=(HOST,)), Caller("tool"))
+    with pytest.raises(Refused) as caught:
+        it.engine.submit(change).result(30)
+    assert caught.value.code == "unauthorized"
+
+
+def test_an_agent_needs_the_acting_list_to_write(bench: Any) -> None:
+    it = bench()
+    agent = Caller("tool")
+    assert it.fetch(f"http://{HOST}/echo", agent).status == 200
+    assert it.fails(f"http://{HOST}/echo", agent, method="POST", body=b"x").code == "acting_not_allowed"
+    assert it.fetch(f"http://{HOST}/echo", method="POST", body=b"x").status == 200, "a cell needs the reading list"
+    it.change(act=(HOST,))
+    assert it.fetch(f"http://{HOST}/echo", agent, method="POST", body=b"x").status == 200
+    assert it.events[-1]["risk"] == "write"
+
+
+def test_budgets_refuse_before_anything_is_sent_and_charge_nothing_for_it(bench: Any, site: Site) -> None:
+    it = bench(budgets=WebBudgets(kernel_total=2))
+    it.fetch(f"http://{HOST}/plain?1")
+    it.fetch(f"http://{HOST}/plain?1")  # from memory: free
+    it.fetch(f"http://{HOST}/plain?2")
+    error = it.fails(f"http://{HOST}/plain?3")
+    assert (error.code, error.setting, error.retry_after) == ("over_budget", "WebBudgets.kernel_total", None)
+    assert len(site.seen) == 2
+    totals = {row["name"]: row for row in it.engine.submit(it.engine.policy(it.session)).result(30)["budgets"]}
+    assert totals["WebBudgets.kernel_total"]["used"] == 2
+
+
+def test_each_request_to_a_site_counts_in_its_window_redirects_included(bench: Any, site: Site) -> None:
+    it = bench(budgets=WebBudgets(site_per_minute=2))
+    assert it.fetch(f"http://{HOST}/redirect?to=/plain").status == 200
+    error = it.fails(f"http://{HOST}/plain")
+    assert (error.code, error.setting) == ("over_budget", "WebBudgets.site_per_minute")
+    assert error.retry_after is not None
+    assert 0 < error.retry_after <= 60
+
+
+def test_dollars_are_reserved_before_sending_and_given_back_when_nothing_was_sent(bench: Any) -> None:
+    resolver = StubResolver({"gone.example.org": []})
+    it = bench(budgets=WebBudgets(session_dollars=0.02, price_per_request=0.01), resolver=resolver)
+    it.fails("http://gone.example.org/")
+    assert it.events[-1]["cost"] == 0
+    it.fetch(f"http://{HOST}/plain?1")
+    it.fetch(f"http://{HOST}/plain?2")
+    assert it.events[-1]["cost"] == pytest.approx(0.01)
+    error = it.fails(f"http://{HOST}/plain?3")
+    assert (error.code, error.setting) == ("over_budget", "WebBudgets.session_dollars")
+
+
+def test_totals_end_with_the_session(bench: Any) -> None:
+    it = bench(budgets=WebBudgets(kernel_total=1))
+    it.fetch()
+    assert it.fails(f"http://{HOST}/plain").code == "over_budget"
+    it.engine.submit(it.engine._end_session(it.session)).result(30)  # as drop_session does, awaited
+    it.engine.drop_session(it.session.id)
+    it.session = it.engine.session("kernel:one")
+    assert it.fetch(f"http://{HOST}/plain").status == 200
+
+
+def test_a_required_journal_that_can_t_be_written_refuses(bench: Any, site: Site, folder: Path) -> None:
+    folder.write_text("a file where the folder should be")
+    error = bench(journal=WebJournal(required=True)).fails()
+    assert (type(error), error.code, error.setting) == (Failed, "journal_unavailable", "WebJournal.required")
+    assert site.seen == []
+
+
+def test_secrets_stand_nowhere_in_the_journal(bench: Any, folder: Path) -> None:
+    it = bench()
+    secret = "sk-verysecret-0123456789abcdef"
+    it.fetch(
+        f"http://{HOST}/echo?api_key={secret}&q=tides",
+        headers=(("Authorization", f"Bearer {secret}"), ("X-Api-Key", secret)),
+        method="POST",
+        body=json.dumps({"token": secret}).encode(),
+    )
+    it.fails(f"http://{HOST}/status?code=404&access_token={secret}")
+    it.engine.close()
+    assert "tides" in it.events[0]["url"]
+    for path in folder.iterdir():
+        assert secret.encode() not in path.read_bytes(), path
+
+
+def test_events_are_told_as_they_happen(make_engine: EngineMaker) -> None:
+    told: list[Any] = []
+    enough = threading.Event()
+
+    def on_event(event: Any) -> None:
+        told.append(event)
+        if len(told) == 2:
+            enough.set()
+
+    engine = make_engine(on_event=on_event)
+    engine.submit(engine.fetch(engine.session("a"), FetchRequest(URL))).result(60)
+    assert enough.wait(30)
+    assert [event.outcome for event in told] == ["started", "completed"]
