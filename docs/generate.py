@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from traitlets import List
 from traitlets.config import Configurable
 
-from jupyter_webresearch.config import CONFIGURABLES
+from jupyter_webresearch.config import CONFIGURABLES, settings_of
 from jupyter_webresearch.config_loading import Explained, explain
 from jupyter_webresearch.errors import CODES
 
@@ -21,8 +22,8 @@ SETTINGS = """\
 Every setting is a trait. It can be given
 
 - on the command line: `jupyter webresearch fetch URL --WebFetch.timeout=10`; a list as
-  `--WebPolicy.allowed_ports=443,8443`, as JSON, or by repeating the argument;
-- in the environment: `JUPYTER_WEBRESEARCH_WEBFETCH_TIMEOUT=10`; lists as above;
+  `--WebPolicy.allowed_ports=443,8443`, as JSON, or by repeating the argument; a dictionary as JSON;
+- in the environment: `JUPYTER_WEBRESEARCH_WEBFETCH_TIMEOUT=10`; lists and dictionaries as above;
 - in `jupyter_webresearch_config.py` or `jupyter_webresearch_config.json`, in any folder that `jupyter --paths` lists
   under config:
 
@@ -84,7 +85,8 @@ and every user reads port 443 only. `jupyter webresearch config` names the file 
 
 Files in `/etc/jupyter`, `/usr/local/etc/jupyter` and `etc/jupyter` of the Python environment are the operator's (on
 Windows also those in `%PROGRAMDATA%\\jupyter`, if Jupyter is told to use it). For the settings marked **binding** each
-such file narrows what users' files, the environment and the command line say, and nothing widens it:
+such file narrows what users' files, the environment and the command line say, and nothing widens it. A notebook that
+changes its kernel's environment sets none of them on Linux, where the environment of the start is kept.
 
 | combined by | what remains |
 |---|---|
@@ -92,9 +94,42 @@ such file narrows what users' files, the environment and the command line say, a
 | intersection | the entries that both name |
 | strictest | the stricter of the two |
 | union | the entries of every level: each can only add |
+| hosts, acting hosts | the hosts that both cover; an entry that can't be read covers nothing |
+| all | on, if both say so |
+| any | on, if either says so |
+| least | the smaller number, 0 being no limit |
+| lowest | the smaller number |
+| operator | the operator's value; of several that of the most general folder, `/etc/jupyter` last of all |
 
 An operator who gives an empty list allows nothing. To make an operator's file bind, its folder must not be writable by
 users.
+
+## Hosts that may be read, and acted on
+
+`WebPolicy.ceiling` and `%webresearch allow` take
+
+| entry | covers |
+|---|---|
+| `example.com` | that host |
+| `*.example.com` | that host and every name below it |
+| `93.184.216.34`, `[2606:4700::1111]` | that address, which must be public |
+| `internet:unrestricted` | anywhere public |
+
+Upper case, a dot at the end and non-ASCII letters are read as in URLs. Everything else covers nothing and is named,
+with its reason, in the log, by `jupyter webresearch doctor` and by `%webresearch policy`: URLs, ports, user names,
+paths, networks, addresses that are not public, a wildcard in another place, and wildcards below which anyone can have a
+name, such as `*.com` and `*.co.uk`. A list of which nothing can be read is nowhere, as is `[]`.
+
+A host is read when both lists cover it: the operator's ceiling, and what the session asks for. Where a session has
+asked for nothing, `WebPolicy.ask` says what holds, and the notebook's metadata can narrow that:
+
+    {"webresearch": {"allow": ["*.example.com"], "search": false, "task": "tide tables of Brest"}}
+
+`%webresearch allow HOST...` replaces the metadata's list for the session. No entry opens an address that is not public:
+that is `WebPolicy.allow_private_networks`.
+
+To act (click, fill, send) is more than to read: `WebPolicy.acting_ceiling` and `%webresearch allow-actions HOST...`
+take exact host names only, each of which has to be readable as well.
 """
 
 ERRORS = """\
@@ -138,9 +173,11 @@ def _summary(cls: type[Configurable]) -> str:
 def _entry(setting: Explained) -> str:
     facts = setting.to_json()
     lines = [f"\n### {setting.name}\n\n{facts['help']}\n\n"]
-    unit = f" {facts['unit']}" if facts["unit"] and not isinstance(setting.value, list) else ""
-    lines.append(f"- default: `{setting.value!r}`{unit}{_in_mib(facts['unit'], setting.value)}\n")
-    if isinstance(setting.value, list):
+    is_number = isinstance(setting.value, (int, float)) and not isinstance(setting.value, bool)
+    unit = f" {facts['unit']}" if facts["unit"] and is_number else ""
+    lines.append(f"- default: `{facts['value']!r}`{unit}{_in_mib(facts['unit'], setting.value)}\n")
+    trait = settings_of(setting.cls)[setting.trait]
+    if isinstance(trait, List) and facts["unit"]:
         lines.append(f"- a list, each entry: {facts['unit']}\n")
     if facts["allowed"]:
         lines.append(f"- allowed: {facts['allowed']}\n")

@@ -342,7 +342,7 @@ class WebClassifier(Configurable):
         config=True, unit="source of a secret", narrows="operator", entry=secret_source
     )
     threshold = Amount(0.8, help="Score from which a request is refused, whatever the model's verdict.").tag(
-        config=True, unit="of 1", range=(0, 1), narrows="lowest"
+        config=True, range=(0, 1), narrows="lowest"
     )
     timeout = Amount(10.0, help="Longest wait for a verdict.").tag(
         config=True, unit="s", range=(0.1, 60), narrows="operator"

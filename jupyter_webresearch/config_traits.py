@@ -66,7 +66,9 @@ def allowed(trait: TraitType[Any, Any]) -> str:
         return ("each " if isinstance(trait, List) else "") + "one of " + ", ".join(trait.metadata["choices"])
     if isinstance(trait, Flag):
         return trait.form
-    if isinstance(trait, (Line, Table)):
+    if isinstance(trait, Table):
+        return f"{trait.form}, {unit}"
+    if isinstance(trait, Line):
         return unit or LINE_FORM
     return HEADER_FORM if isinstance(trait, HeaderText) else ""
 
