@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from jupyter_webresearch.clock import SystemClock
 from jupyter_webresearch.errors import WebResearchError
 from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.net.answer import Disposition
@@ -18,7 +18,7 @@ from jupyter_webresearch.policy.admission import Admission, GuardAdmission
 from jupyter_webresearch.policy.guard import Guard
 from jupyter_webresearch.policy.robots import Robots
 from jupyter_webresearch.policy.urls import CheckedURL, parse_url
-from tests.net.retrieving import HOST, OTHER, Rig, rig
+from tests.net.retrieving import HOST, OTHER, Rig, TurnedClock, rig
 from tests.sites.robots import RULES
 
 HTTP, HTTPS, ELSEWHERE = f"http://{HOST}", f"https://{HOST}", f"http://{OTHER}"
@@ -82,25 +82,37 @@ class Visit:
         return self.net.site.paths().count("/robots.txt")
 
 
-@asynccontextmanager
-async def visit(mode: str = "full", **settings: Any) -> AsyncIterator[Visit]:
-    async with rig(**settings) as net:
-        yield Visit(net, mode)
+class StoppedClock(TurnedClock):
+    """Time that passes only where a test turns the clock or waits."""
+
+    def now(self) -> datetime:
+        return datetime(2030, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=self.offset)
+
+    def monotonic(self) -> float:
+        return 1000.0 + self.offset
 
 
-class LoopClock(SystemClock):
+class LoopClock(TurnedClock):
+    """The loop's own time."""
+
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()
 
 
 @asynccontextmanager
-async def slow_visit(target: str, mode: str = "full") -> AsyncIterator[Visit]:
-    """A visit whose clock is the loop's own."""
-    async with rig() as net:
-        net.clock = LoopClock()  # type: ignore[assignment]
-        net.retriever = Retriever(net.retriever._transport, net.settings, net.clock)
-        net.site.robots = target
+async def visit(mode: str = "full", clock: TurnedClock | None = None, **settings: Any) -> AsyncIterator[Visit]:
+    async with rig(**settings) as net:
+        net.clock = clock or StoppedClock()
+        net.retriever = Retriever(net.retriever._transport, net.settings, net.clock, sleep=net._sleep)
         yield Visit(net, mode)
+
+
+@asynccontextmanager
+async def slow_visit(target: str, mode: str = "full") -> AsyncIterator[Visit]:
+    """A visit in the loop's own time, whose robots.txt is that scenario."""
+    async with visit(mode, LoopClock()) as site:
+        site.net.site.robots = target
+        yield site
 
 
 Served = Callable[[Visit], None]

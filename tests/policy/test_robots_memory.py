@@ -113,6 +113,18 @@ async def test_large_files_leave_room_for_fewer(monkeypatch: pytest.MonkeyPatch)
         assert site.robots._memory == 0
 
 
+async def test_what_is_replaced_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = origins("a", "b")
+    async with visit() as site:
+        site.serve()
+        await site.check("/page", a)
+        monkeypatch.setattr(module, "MAX_MEMORY", 3 * site.robots._memory)
+        for _ in range(5):
+            site.net.clock.offset += 24 * HOUR
+            assert await remembered(site, a, b) == [False, False]
+        assert await remembered(site, a, b) == [True, True]
+
+
 # ---------------------------------------------------------------- several at once
 
 
@@ -172,6 +184,15 @@ async def test_what_one_sessions_list_refuses_is_not_held_against_others() -> No
         await site.check("/page", admission=listed)  # by now it is known, and nothing is sent for it
         assert (await site.refusal("/private")).code == "robots"
         assert site.asked == 2
+
+
+async def test_nor_does_it_take_the_place_of_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ORIGINS", 1)
+    async with two_sessions("named") as (site, listed):
+        await site.check("/page", ELSEWHERE)
+        await site.check("/page", admission=listed)
+        await site.check("/page", ELSEWHERE)
+        assert site.net.other.paths() == ["/robots.txt"]
 
 
 async def test_nor_does_it_let_others_read_what_is_forbidden() -> None:

@@ -101,6 +101,7 @@ def test_patterns_that_match(pattern: str, target: str) -> None:
         ("/a*b$", "/ab/"),
         ("/ab*b$", "/ab"),  # the two parts may not share a letter
         ("/a*aa", "/aa"),
+        ("/a*bb*bb*c", "/abbbc"),
         ("/a%24", "/a"),
         ("/A", "/a"),
         ("/x=", "/x%3D"),
@@ -115,6 +116,7 @@ def test_allowing_the_page_of_a_folder_allows_the_folder_and_nothing_else() -> N
     assert allowed(text, "/d/")
     assert not allowed(text, "/d/x")
     assert not allowed(text, "/d")
+    assert allowed("User-agent: *\nDisallow: /d/\nAllow: /d/index.html\n", "/d/")
     assert not allowed("User-agent: *\nAllow: /\nDisallow: /d/index.html\n", "/d/index.html")
     assert allowed("User-agent: *\nAllow: /\nDisallow: /d/index.html\n", "/d/")
 
@@ -153,6 +155,7 @@ def test_a_long_line_is_cut_and_the_others_count() -> None:
     text = f"User-agent: *\nDisallow: /{'a' * MAX_LINE}\nAllow: /b # {'c' * MAX_LINE}\nDisallow: /d\n{' ' * MAX_LINE}\n"
     assert allowed(text, "/" + "a" * 2000)
     assert not allowed(text, "/d")
+    assert not allowed(f"User-agent: *\nDisallow: /{'*' * MAX_LINE}x\n", "/")  # the x is beyond what is read
 
 
 @pytest.mark.parametrize(
