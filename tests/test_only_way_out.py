@@ -47,6 +47,7 @@ CONNECTING = {
 ALLOWED = {
     "net/dialler.py": {"httpcore.AnyIOBackend", "connect_tcp"},  # the way to a judged address
     "net/resolver.py": {"getaddrinfo"},  # the question to DNS, whose answers are judged
+    "net/source_address.py": {"socket.socket"},  # bound once at the start, never connected: has this machine it?
     "net/transport.py": {"httpcore.AsyncHTTP11Connection"},  # HTTP over a connection that was dialled and checked
     # The kernel's connection to its own Jupyter server, on loopback or a Unix socket, never to the web.
     "kernel/connection.py": {"http.client.HTTPConnection", "http.client.HTTPSConnection", "socket.socket"},

@@ -40,8 +40,19 @@ class Dialler(Protocol):
 
 
 class SocketDialler:
-    """The machine's own TCP."""
+    """The machine's own TCP.
+
+    Parameters
+    ----------
+    source_ipv4, source_ipv6
+        This machine's address from which connections of that family go out; its own choice where empty.
+    """
+
+    def __init__(self, source_ipv4: str = "", source_ipv6: str = "") -> None:
+        self._sources = {4: source_ipv4 or None, 6: source_ipv6 or None}
 
     async def connect(self, address: IPAddress, port: int, timeout: float) -> httpcore.AsyncNetworkStream:
         """Connect to the address itself; see :meth:`Dialler.connect`."""
-        return await httpcore.AnyIOBackend().connect_tcp(str(address), port, timeout=timeout)
+        return await httpcore.AnyIOBackend().connect_tcp(
+            str(address), port, timeout=timeout, local_address=self._sources[address.version]
+        )

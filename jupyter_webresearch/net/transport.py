@@ -1,7 +1,8 @@
 """The one way out: every request to the web leaves here.
 
 Check the URL, resolve once, judge every address, dial one of those judged, check who answered, TLS against the host
-name, one HTTP/1.1 exchange, close. No connection is reused, no proxy is asked, nothing comes from the environment.
+name, one HTTP/1.1 exchange, close. No connection is reused, nothing comes from the environment. An operator's proxy, if
+there is one, is asked for a tunnel to the address that was judged, and all the rest is the same.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from itertools import zip_longest
+from contextlib import contextmanager
+from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -20,9 +21,11 @@ import httpx
 
 from jupyter_webresearch.config import WebFetch
 from jupyter_webresearch.errors import BadInput, Failed, Refused
+from jupyter_webresearch.net.connections import both_families, close_now
 from jupyter_webresearch.net.dialler import Dialler, SocketDialler
 from jupyter_webresearch.net.resolver import Resolver, SystemResolver
 from jupyter_webresearch.net.trust import tls_context
+from jupyter_webresearch.net.upstream_proxy import UpstreamProxy
 from jupyter_webresearch.policy.addresses import IPAddress, parse_address
 from jupyter_webresearch.policy.admission import Admission
 from jupyter_webresearch.policy.urls import CheckedURL
@@ -39,6 +42,9 @@ MAX_INTERIM = 16
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _BAD_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # RFC 9110, 5.5
 _REFUSED_METHODS = (b"CONNECT", b"TRACE")
+_PROXY_RESOLVES = "WebPolicy.upstream_proxy_resolves"
+# Of OpenSSL (X509_V_ERR_*): issuer not found, self-signed, self-signed in the chain, issuer not local, leaf unverified.
+_UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
@@ -50,6 +56,10 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         ``idle_timeout``, ``dns_timeout``, ``timeout`` (here: until the head of the answer is there), ``max_headers``.
     resolver, dialler, ssl_context
         What stands for DNS, for the way to an address, and for the trusted authorities; by default the machine's.
+    proxy
+        Through which connections go out, to the hosts that it serves.
+    ca_bundle
+        A PEM file of authorities that are trusted besides the machine's.
     """
 
     def __init__(
@@ -59,11 +69,15 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         resolver: Resolver | None = None,
         dialler: Dialler | None = None,
         ssl_context: ssl.SSLContext | None = None,
+        proxy: UpstreamProxy | None = None,
+        ca_bundle: str = "",
     ) -> None:
         self._settings = settings
         self._resolver: Resolver = resolver or SystemResolver(settings.dns_timeout)
         self._dialler: Dialler = dialler or SocketDialler()
         self._ssl_context = ssl_context
+        self._proxy = proxy
+        self._ca_bundle = ca_bundle
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request over a connection of its own.
@@ -85,7 +99,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             What the admission's ``check_url`` and ``check_addresses`` raise; ``blocked_method``, ``bad_request``
             for a header that can't be sent.
         Failed
-            ``unresolved``, ``unreachable``, ``tls``, ``timeout``, ``bad_response``, ``headers_too_large``. Reading the
+            ``unresolved``, ``unreachable``, ``tls``, ``timeout``, ``bad_response``, ``headers_too_large``. Behind a
+            proxy also ``proxy_failed``, ``proxy_auth``, ``tls_intercepted``, ``credential_unavailable``. Reading the
             stream raises ``timeout``, ``tls`` and ``bad_response``.
         """
         on_phase: Callable[[str], None] = request.extensions.get("on_phase", _no_phase)
@@ -96,46 +111,80 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         headers = _request_headers(request, url)
         try:
             with anyio.fail_after(self._settings.timeout):
-                on_phase("resolving")
-                addresses = await self._addresses(url, admission)
-                on_phase("connecting")
-                stream = await self._connect(url, addresses)
+                stream = await self._open(url, admission, on_phase)
                 return await self._exchange(request, url, headers, stream)
         except TimeoutError:
             raise Failed("timeout", f"{url.host} did not answer in {self._settings.timeout:g} s") from None
 
-    async def _addresses(self, url: CheckedURL, admission: Admission) -> tuple[IPAddress, ...]:
-        answers = [str(url.address)] if url.address is not None else await self._resolver.resolve(url.host)
+    async def _open(
+        self, url: CheckedURL, admission: Admission, on_phase: Callable[[str], None]
+    ) -> httpcore.AsyncNetworkStream:
+        """Resolve, judge, connect, and secure the connection."""
+        proxy = self._proxy if self._proxy is not None and self._proxy.serves(url.host) else None
+        on_phase("resolving")
+        if proxy is not None and proxy.resolves_names and url.address is None:
+            on_phase("connecting")
+            stream = await proxy.connect_name(url.host, url.port, self._settings.idle_timeout)
+        else:
+            addresses = await self._addresses(url, admission, proxy)
+            on_phase("connecting")
+            stream = await self._connect(url, addresses, proxy)
+        return await self._secure(url, stream, proxy) if url.scheme == "https" else stream
+
+    async def _addresses(
+        self, url: CheckedURL, admission: Admission, proxy: UpstreamProxy | None
+    ) -> tuple[IPAddress, ...]:
+        try:
+            answers = [str(url.address)] if url.address is not None else await self._resolver.resolve(url.host)
+        except Failed as error:
+            if proxy is None:
+                raise
+            message = f"{error.message}; where only the upstream proxy knows names, set {_PROXY_RESOLVES}"
+            raise Failed(error.code, message, setting=_PROXY_RESOLVES) from None
         return admission.check_addresses(url, answers)
 
-    async def _connect(self, url: CheckedURL, addresses: Sequence[IPAddress]) -> httpcore.AsyncNetworkStream:
-        """Dial the judged addresses in turn, and secure the first connection that stands."""
-        candidates = _both_families(addresses)[:MAX_ATTEMPTS]
+    async def _connect(
+        self, url: CheckedURL, addresses: Sequence[IPAddress], proxy: UpstreamProxy | None
+    ) -> httpcore.AsyncNetworkStream:
+        """Dial the judged addresses in turn, and return the first connection that stands."""
+        candidates = both_families(addresses)[:MAX_ATTEMPTS]
+        # One wording for closed, filtered and silent: it would tell a page what is there.
+        failure = Failed("unreachable", f"no connection to {url.host}, port {url.port}, could be made")
         deadline = anyio.current_time() + self._settings.idle_timeout
         for number, address in enumerate(candidates):
             # What an attempt leaves unused serves those after it.
             seconds = (deadline - anyio.current_time()) / (len(candidates) - number)
             try:
-                with anyio.fail_after(seconds):
-                    stream = await self._dialler.connect(address, url.port, seconds)
+                if proxy is not None:
+                    stream = await proxy.connect(address, url.port, seconds)
+                else:
+                    with anyio.fail_after(seconds):
+                        stream = await self._dialler.connect(address, url.port, seconds)
             except (httpcore.ConnectError, httpcore.ConnectTimeout, OSError):  # TimeoutError is an OSError
                 continue
+            except Failed as error:
+                if error.code != "proxy_failed":
+                    raise
+                failure = error  # it may reach another address
+                continue
             if _peer(stream) != address:
-                await _close(stream)
+                await close_now(stream)
                 raise Refused("blocked_address", f"another address answered than the one checked for {url.host}")
-            return await self._secure(url, stream) if url.scheme == "https" else stream
-        # One wording for closed, filtered and silent: it would tell a page what is there.
-        raise Failed("unreachable", f"no connection to {url.host}, port {url.port}, could be made")
+            return stream
+        raise failure
 
-    async def _secure(self, url: CheckedURL, stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNetworkStream:
+    async def _secure(
+        self, url: CheckedURL, stream: httpcore.AsyncNetworkStream, proxy: UpstreamProxy | None
+    ) -> httpcore.AsyncNetworkStream:
         try:
             if self._ssl_context is None:
-                self._ssl_context = await anyio.to_thread.run_sync(tls_context, abandon_on_cancel=True)
+                make = partial(tls_context, self._ca_bundle)
+                self._ssl_context = await anyio.to_thread.run_sync(make, abandon_on_cancel=True)
             return await stream.start_tls(self._ssl_context, url.host, self._settings.idle_timeout)
         except BaseException as error:
-            await _close(stream)
+            await close_now(stream)
             if isinstance(error, (httpcore.ConnectTimeout, httpcore.ConnectError, OSError, ValueError)):
-                raise _tls_failed(url, error, self._settings.idle_timeout) from None
+                raise _tls_failed(url, error, self._settings.idle_timeout, proxied=proxy is not None) from None
             raise
 
     async def _exchange(
@@ -162,7 +211,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
                 )
             _check_status(answer.status, url)
         except BaseException:
-            await _close(connection)
+            await close_now(connection)
             raise
         return httpx.Response(
             answer.status,
@@ -224,7 +273,7 @@ class _Body(httpx.AsyncByteStream):
             await self.aclose()
 
     async def aclose(self) -> None:
-        await _close(self._connection)
+        await close_now(self._connection)
 
 
 def _no_phase(_phase: str) -> None:
@@ -256,25 +305,12 @@ def _request_headers(request: httpx.Request, url: CheckedURL) -> list[tuple[byte
     return headers
 
 
-def _both_families(addresses: Sequence[IPAddress]) -> list[IPAddress]:
-    """Alternate IPv6 and IPv4, the resolver's first in front, so that one dead family does not use up the attempts."""
-    first = [address for address in addresses if address.version == addresses[0].version]
-    second = [address for address in addresses if address.version != addresses[0].version]
-    return [address for pair in zip_longest(first, second) for address in pair if address is not None]
-
-
 def _peer(stream: httpcore.AsyncNetworkStream) -> IPAddress | None:
     """Return who answered; None, which equals no address, when the stream can't say."""
     try:
         return parse_address(str(stream.get_extra_info("server_addr")[0]))
     except (TypeError, IndexError, LookupError, OSError):
         return None
-
-
-async def _close(closable: httpcore.AsyncNetworkStream | _Connection) -> None:
-    """Close at once, even while this task is being cancelled. It waits for nobody: TLS says no goodbye."""
-    with anyio.CancelScope(shield=True), suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await closable.aclose()
 
 
 @contextmanager
@@ -310,12 +346,18 @@ def _headers_too_large(host: str) -> Failed:
     return Failed("headers_too_large", f"the headers that {host} sent are larger than the limit")
 
 
-def _tls_failed(url: CheckedURL, error: BaseException, idle: float) -> Failed:
+def _tls_failed(url: CheckedURL, error: BaseException, idle: float, *, proxied: bool) -> Failed:
     hint = f"port {url.port} may speak plain http://"
     if isinstance(error, httpcore.ConnectTimeout):
         message = f"{url.host} was silent for {idle:g} s in the TLS handshake; {hint}"
         return Failed("timeout", message, setting="WebFetch.idle_timeout")
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
+        if proxied and cause.verify_code in _UNKNOWN_AUTHORITY:
+            message = (
+                f"the certificate of {url.host} comes from an authority unknown here, perhaps that of a proxy which "
+            )
+            message += "opens TLS; its PEM file belongs in WebPolicy.ca_bundle"
+            return Failed("tls_intercepted", message)
         return Failed("tls", f"the certificate of {url.host} was not accepted: {cause.verify_message}")
     return Failed("tls", f"the TLS handshake with {url.host} failed; {hint}")

@@ -105,10 +105,10 @@ class GuardAdmission:
         return self._guard.check_addresses(url, answers)
 
     async def admit(self, url: CheckedURL, *, method: str, body: bytes | None, redirected: bool) -> None:
-        """Let it go."""
+        """Let it go; see :meth:`Admission.admit`."""
 
     async def headers(self, url: CheckedURL, *, redirected: bool) -> Sequence[tuple[str, str]]:
-        """Add nothing."""
+        """Add nothing; see :meth:`Admission.headers`."""
         return ()
 
     def redactor(self) -> None:

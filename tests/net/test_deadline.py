@@ -101,7 +101,7 @@ async def test_nothing_holds_up_the_deadline(part: str, monkeypatch: pytest.Monk
     context: ssl.SSLContext | None = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if part == "trust":
         context = None
-        monkeypatch.setattr("jupyter_webresearch.net.transport.tls_context", hanging.block)
+        monkeypatch.setattr("jupyter_webresearch.net.transport.tls_context", lambda _bundle: hanging.block())
     guard = Guard(WebPolicy(), interfaces=frozenset, own_ports=frozenset)
     settings = WebFetch()
     transport = GuardedTransport(settings, resolver=hanging, dialler=hanging, ssl_context=context)

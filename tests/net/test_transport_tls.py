@@ -218,8 +218,8 @@ def test_without_a_store_certifi_is_used(tmp_path: Path, monkeypatch: pytest.Mon
 async def test_the_context_is_made_once(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[ssl.SSLContext] = []
 
-    def counted() -> ssl.SSLContext:
-        made.append(tls_context())
+    def counted(ca_bundle: str) -> ssl.SSLContext:
+        made.append(tls_context(ca_bundle))
         return made[-1]
 
     monkeypatch.setattr("jupyter_webresearch.net.transport.tls_context", counted)
