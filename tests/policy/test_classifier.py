@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_webresearch.clock import SystemClock
+from jupyter_webresearch.clock import Clock, SystemClock
 from jupyter_webresearch.config import WebClassifier, WebFetch
 from jupyter_webresearch.errors import Refused
 from jupyter_webresearch.net.endpoint import Endpoint, endpoint_settings
@@ -24,12 +24,20 @@ TOKEN = "ghp_" + "a1B2" * 9
 HOSTILE = "\x1b[31mred\x1b[0m \u202egnp.exe\n\n# Heading\u200b \U000e0041" + "long " * 100
 
 
-def classifier(api: ChatAPI, *, key: Any = "", **settings: Any) -> Classifier:
+class LoopClock(SystemClock):
+    """Tells the time of the loop."""
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+def classifier(api: ChatAPI, *, key: Any = "", clock: Clock | None = None, **settings: Any) -> Classifier:
     """The whole way: classifier, endpoint, transport, sockets."""
+    clock = clock or SystemClock()
     own = WebClassifier(url=api.base, model="judge", **settings)
     fetch = endpoint_settings(WebFetch(), own.timeout)
     transport = GuardedTransport(fetch, resolver=SystemResolver(5, absolute=False))
-    return Classifier(own, Endpoint(transport, fetch, SystemClock(), own.url, key=key), SystemClock())
+    return Classifier(own, Endpoint(transport, fetch, clock, own.url, key=key), clock)
 
 
 def request(**different: Any) -> dict[str, Any]:
@@ -79,9 +87,9 @@ async def test_no_secret_is_shown() -> None:
 
 async def test_a_secret_across_the_cut_is_not_shown_by_half() -> None:
     async with ChatAPI() as api:
-        body = b" " * (BODY_HEAD - 20) + TOKEN.encode()
+        body = b"." * (BODY_HEAD - 10) + b" " + TOKEN.encode()
         await classifier(api).judge(**request(method="POST", body=body))
-        assert TOKEN[:16] not in api.shown()["body"]
+        assert api.shown()["body"] == "." * (BODY_HEAD - 10) + " REDACTED"
 
 
 @pytest.mark.parametrize(
@@ -300,15 +308,12 @@ async def test_no_answer_in_time() -> None:
 @in_own_time
 async def test_the_time_is_that_of_all_attempts() -> None:
     async with ChatAPI(json_mode=False) as api:
-        judge = classifier(api)
-        assert await judge.judge(**request()) is not None
-        judge._form = 0
-        api.says = lambda payload: verdict()
-        api.held = True
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        assert await judge.judge(**request(task="another")) is None
-        assert loop.time() - began == pytest.approx(10, abs=1)
+        api.delay = 7
+        judge = classifier(api, clock=LoopClock())
+        began = LoopClock().monotonic()
+        assert await judge.judge(**request()) is None
+        assert LoopClock().monotonic() - began == pytest.approx(10, abs=1)
+        assert len(api.payloads) == 2
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,13 @@ Use:
         api.payloads                    # what was asked, in order
         api.status = 500                # answers with this status
         api.silent = True               # never answers
-        api.held = True                 # answers once released: await api.asked(1); api.release()
+        api.delay = 5                   # answers after so many seconds
+        api.held = True                # answers once released: await api.asked(1); api.release()
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 from collections.abc import Callable
@@ -57,6 +59,7 @@ class ChatAPI(Site):
         self.says: str | Callable[[dict[str, Any]], str] = verdict()
         self.status = 200
         self.silent = False
+        self.delay = 0.0
         self.held = False
         self.payloads: list[dict[str, Any]] = []
         self._key = key
@@ -87,6 +90,8 @@ class ChatAPI(Site):
         self.payloads.append(payload)
         if self.silent:
             await exchange.hang()
+        if self.delay:
+            await asyncio.sleep(self.delay)
         if self.held:
             await self.opened()
         fault = self._fault(payload)
