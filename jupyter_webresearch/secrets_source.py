@@ -9,14 +9,20 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+import anyio
+import anyio.to_thread
 
 from jupyter_webresearch.errors import Failed
 
-__all__ = ["MAX_SECRET", "read_secret"]
+__all__ = ["MAX_SECRET", "SecretThreads", "read_secret"]
 
 MAX_SECRET = 8 * 1024
 """Bytes; common servers take no larger header."""
+
+THREADS = 8
+"""Secrets that are read at once."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _EVERYONE = stat.S_IROTH | stat.S_IWOTH
@@ -59,6 +65,22 @@ def read_secret(source: str, environ: Mapping[str, str] = os.environ) -> str:
     if _size(secret) > MAX_SECRET:
         raise _unavailable(f"it is longer than {MAX_SECRET:,} bytes")
     return secret
+
+
+class SecretThreads:
+    """Threads on which secrets are read: few, for one that hangs must not take those that other work needs.
+
+    Used on one loop.
+    """
+
+    def __init__(self) -> None:
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    async def run(self, read: Callable[[], str]) -> str:
+        """Return what a function reads on a thread; when this is cancelled, the thread is left behind."""
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(THREADS)  # which needs a running loop
+        return await anyio.to_thread.run_sync(read, abandon_on_cancel=True, limiter=self._limiter)
 
 
 def _of_environment(name: str, environ: Mapping[str, str]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import keyring.errors
 import pytest
 
 from jupyter_webresearch.errors import Failed
-from jupyter_webresearch.secrets_source import MAX_SECRET, read_secret
+from jupyter_webresearch.secrets_source import MAX_SECRET, THREADS, SecretThreads, read_secret
 
 SECRET = "sk-0123456789abcdef"
 
@@ -136,3 +138,23 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_package_is_asked_for_late() -> None:
     source = Path(sys.modules["jupyter_webresearch.secrets_source"].__file__ or "").read_text("utf-8")
     assert "\nimport keyring" not in source
+
+
+async def test_reading_that_hangs_takes_few_threads_and_no_loop() -> None:
+    came, release = threading.Semaphore(0), threading.Event()
+
+    def hang() -> str:
+        came.release()
+        release.wait()
+        return SECRET
+
+    threads = SecretThreads()
+    tasks = [asyncio.ensure_future(threads.run(hang)) for _ in range(THREADS + 1)]
+    for _ in range(THREADS):
+        assert await asyncio.to_thread(came.acquire, timeout=30)
+    assert not came.acquire(blocking=False)
+    tasks[0].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await tasks[0]
+    release.set()
+    assert await asyncio.gather(*tasks[1:]) == [SECRET] * THREADS

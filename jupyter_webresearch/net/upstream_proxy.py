@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from ipaddress import IPv6Address
 
 import anyio
-import anyio.to_thread
 import h11
 import httpcore
 
@@ -24,6 +23,7 @@ from jupyter_webresearch.net.proxy_choice import ProxyChoice, choose_proxy
 from jupyter_webresearch.net.resolver import Resolver, SystemResolver
 from jupyter_webresearch.net.tunnel import Tunnel
 from jupyter_webresearch.policy.addresses import IPAddress, parse_address
+from jupyter_webresearch.secrets_source import SecretThreads
 
 __all__ = ["UpstreamProxy"]
 
@@ -49,6 +49,7 @@ class UpstreamProxy:
         self._choice = choice
         self._dialler = dialler
         self._resolver = resolver
+        self._threads = SecretThreads()
 
     @classmethod
     def of(
@@ -159,7 +160,7 @@ class UpstreamProxy:
         if self._choice.credentials is None:
             return ""
         try:
-            return await anyio.to_thread.run_sync(self._choice.credentials, abandon_on_cancel=True)
+            return await self._threads.run(self._choice.credentials)
         except Failed as error:
             message = f"the credentials for the upstream proxy: {error.message}"
             raise Failed(error.code, message, setting=CREDENTIALS) from None

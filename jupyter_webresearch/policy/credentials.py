@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-
-import anyio
-import anyio.to_thread
+from functools import partial
 
 from jupyter_webresearch.errors import Failed
 from jupyter_webresearch.policy.redactor import Redactor, SecretForms
 from jupyter_webresearch.policy.urls import CheckedURL
-from jupyter_webresearch.secrets_source import read_secret
+from jupyter_webresearch.secrets_source import SecretThreads, read_secret
 
 __all__ = ["SHORTEST", "Credentials"]
 
@@ -21,9 +19,6 @@ SHORTEST = 8
 
 REMEMBERED = 4
 """Secrets of one host that are looked for in answers: the one in use, and what it replaced."""
-
-READERS = 8
-"""Secrets read at once: one that hangs must not take the threads that other work needs."""
 
 
 class Credentials:
@@ -46,7 +41,7 @@ class Credentials:
         self._sent: dict[str, list[str]] = {}
         self._forms: SecretForms | None = None
         self._lock = threading.Lock()
-        self._readers: anyio.CapacityLimiter | None = None
+        self._threads = SecretThreads()
 
     async def header_for(self, url: CheckedURL, *, redirected: bool) -> tuple[str, str] | None:
         """Return the header that a request carries: to the exact host, over https on port 443, and as asked for.
@@ -66,9 +61,7 @@ class Credentials:
         row = self._table.get(url.host)
         if row is None or redirected or url.scheme != "https" or url.port != 443:
             return None
-        if self._readers is None:
-            self._readers = anyio.CapacityLimiter(READERS)
-        secret = await anyio.to_thread.run_sync(self._read, url.host, abandon_on_cancel=True, limiter=self._readers)
+        secret = await self._threads.run(partial(self._read, url.host))
         return row["header"], row["prefix"] + secret
 
     def redactor(self) -> Redactor | None:
