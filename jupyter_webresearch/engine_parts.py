@@ -14,11 +14,12 @@ from jupyter_webresearch.extraction.pool import ExtractionPool
 from jupyter_webresearch.fetching import Fetcher
 from jupyter_webresearch.journal.event import Event
 from jupyter_webresearch.journal.journal import Journal
-from jupyter_webresearch.net.dialler import Dialler
+from jupyter_webresearch.net.dialler import Dialler, SocketDialler
 from jupyter_webresearch.net.endpoint import Endpoint, endpoint_settings
-from jupyter_webresearch.net.resolver import Resolver
+from jupyter_webresearch.net.resolver import Resolver, SystemResolver
 from jupyter_webresearch.net.retrieve import Retriever
 from jupyter_webresearch.net.transport import GuardedTransport
+from jupyter_webresearch.net.upstream_proxy import UpstreamProxy
 from jupyter_webresearch.operations import Operations
 from jupyter_webresearch.policy.addresses import IPAddress
 from jupyter_webresearch.policy.budgets.budgets import Budgets
@@ -29,6 +30,7 @@ from jupyter_webresearch.policy.guard import Guard
 from jupyter_webresearch.policy.lists import Lists, on_hub
 from jupyter_webresearch.policy.robots import Robots
 from jupyter_webresearch.policy.switch import Switch
+from jupyter_webresearch.start_checks import check_start
 
 __all__ = ["Parts", "Seams", "assemble"]
 
@@ -100,9 +102,16 @@ def assemble(settings: Settings, seams: Seams) -> Parts:
         ``config`` for a source address that this machine has not, a bundle of authorities that can't be read, and
         whatever else of the settings can't be used here.
     """
+    check_start(settings, seams.environ)
     clock = seams.clock
+    dialler = seams.dialler or SocketDialler(settings.policy.source_ipv4, settings.policy.source_ipv6)
     transport = GuardedTransport(
-        settings.fetch, resolver=seams.resolver, dialler=seams.dialler, ssl_context=seams.ssl_context
+        settings.fetch,
+        resolver=seams.resolver,
+        dialler=dialler,
+        ssl_context=seams.ssl_context,
+        proxy=UpstreamProxy.of(settings.policy, settings.fetch, dialler=dialler, environ=seams.environ),
+        ca_bundle=settings.policy.ca_bundle,
     )
     retriever = Retriever(transport, settings.fetch, clock)
     policy = Policy(
@@ -110,7 +119,7 @@ def assemble(settings: Settings, seams: Seams) -> Parts:
         switch=Switch(settings.policy),
         lists=Lists(settings.policy, on_hub=on_hub(seams.environ)),
         robots=Robots(retriever, settings.fetch, settings.policy.robots, clock),
-        classifier=_classifier(settings, seams),
+        classifier=_classifier(settings, clock, dialler),
         budgets=Budgets.of(settings.budgets, shared_file=seams.budget_file, clock=clock),
         credentials=Credentials(settings.policy.credentials, seams.environ),
         send_request_id=settings.fetch.send_request_id,
@@ -121,11 +130,12 @@ def assemble(settings: Settings, seams: Seams) -> Parts:
     return Parts(policy, journal, operations, pool, Fetcher(settings.fetch, operations, retriever, pool, clock))
 
 
-def _classifier(settings: Settings, seams: Seams) -> Classifier:
-    """Return the classifier, with the endpoint it asks if one is set."""
+def _classifier(settings: Settings, clock: Clock, dialler: Dialler) -> Classifier:
+    """Return the classifier, with the endpoint that it asks if one is set, by whatever name the operator has for it."""
     chosen = settings.classifier
     if not chosen.url:
-        return Classifier(chosen, None, seams.clock)
-    transport = GuardedTransport(endpoint_settings(settings.fetch, chosen.timeout))
-    endpoint = Endpoint(transport, settings.fetch, seams.clock, chosen.url, key=chosen.key)
-    return Classifier(chosen, endpoint, seams.clock)
+        return Classifier(chosen, None, clock)
+    fetch = endpoint_settings(settings.fetch, chosen.timeout)
+    resolver = SystemResolver(fetch.dns_timeout, absolute=False)
+    transport = GuardedTransport(fetch, resolver=resolver, dialler=dialler, ca_bundle=settings.policy.ca_bundle)
+    return Classifier(chosen, Endpoint(transport, fetch, clock, chosen.url, key=chosen.key), clock)

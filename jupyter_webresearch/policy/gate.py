@@ -85,7 +85,9 @@ class Gate:
     async def admit(self, url: CheckedURL, *, method: str, body: bytes | None, redirected: bool) -> None:
         """Ask robots.txt, classifier and budgets; see :meth:`Admission.admit`."""
         await self._policy.robots.check(url, _ForRobots(self), deadline=self.deadline)
-        await self._judge(url, method, body)
+        # Of redirects only those to another host: the site chose where on its own host it leads.
+        if not (redirected and url.host in self._judged_hosts):
+            await self._judge(url, method, body)
         if self._opened:
             await self._policy.budgets.hop(url.host)
         else:
@@ -93,8 +95,7 @@ class Gate:
             self._opened = True
 
     async def _judge(self, url: CheckedURL, method: str, body: bytes | None) -> None:
-        """Ask the classifier about the first request, and about a redirect that leads to another host."""
-        if not self._policy.classifier.is_on or url.host in self._judged_hosts:
+        if not self._policy.classifier.is_on:
             return
         self.judgement = await self._policy.classifier.judge(
             session=self._session.id,
