@@ -16,6 +16,7 @@ from jupyter_webresearch.clock import SystemClock
 from jupyter_webresearch.config import WebBudgets
 from jupyter_webresearch.errors import Refused
 from jupyter_webresearch.policy.budgets.budgets import Budgets
+from jupyter_webresearch.policy.budgets.file import FileLedger
 
 
 def settings(storage: str, server_limit: int) -> WebBudgets:
@@ -33,8 +34,11 @@ def settings(storage: str, server_limit: int) -> WebBudgets:
 
 
 def budgets(storage: str, server_limit: int) -> Budgets:
-    shared_file = None if "://" in storage else Path(storage)
-    return Budgets.of(settings(storage, server_limit), shared_file=shared_file, clock=SystemClock())
+    clock = SystemClock()
+    if "://" in storage:
+        return Budgets.of(settings(storage, server_limit), shared_file=None, clock=clock)
+    # Patient, so that a machine that is busy with other tests is not taken for a storage that does not answer.
+    return Budgets(settings(storage, server_limit), FileLedger(Path(storage), clock, patience=30), clock)
 
 
 async def tries(counted: Budgets, session: str, number: int) -> int:
