@@ -113,13 +113,16 @@ class HostList:
 
     def encloses(self, entry: HostEntry) -> bool:
         """Whether one entry of this list covers all that another entry covers."""
-        if entry.text == UNRESTRICTED:
-            return UNRESTRICTED in self._texts
-        host = entry.text.removeprefix("*.").strip("[]")
-        over = list(_entries_over(host))
-        if entry.text.startswith("*."):
-            over.remove(host)  # the host alone does not cover what is below it
-        return not self._texts.isdisjoint(over)
+        return not self._texts.isdisjoint(_enclosing(entry))
+
+    def shares(self, other: HostList) -> dict[HostEntry, list[HostEntry]]:
+        """Return for each entry what another list leaves of it."""
+        shares: dict[HostEntry, list[HostEntry]] = {entry: [] for entry in self.entries}
+        for common in self.within(other).entries:
+            for entry in map(HostEntry, _enclosing(common)):
+                if entry in shares:
+                    shares[entry].append(common)
+        return shares
 
     @property
     def texts(self) -> list[str]:
@@ -155,6 +158,14 @@ def _entries_over(host: str) -> Iterator[str]:
     for first in range(len(labels)):
         yield "*." + ".".join(labels[first:])
     yield UNRESTRICTED
+
+
+def _enclosing(entry: HostEntry) -> list[str]:
+    """Return the canonical form of every entry that covers all that this one covers."""
+    if entry.text == UNRESTRICTED:
+        return [UNRESTRICTED]
+    over = list(_entries_over(entry.text.removeprefix("*.").strip("[]")))
+    return over[1:] if entry.text.startswith("*.") else over  # a host alone does not cover what is below it
 
 
 def _unique(found: Iterable[T]) -> tuple[T, ...]:

@@ -131,9 +131,7 @@ class Lists:
             return
         kept = asks.notebook.allow
         if kept is not None and kept.covering(host) is None:
-            message = (
-                f"this notebook's metadata keeps to other hosts ({kept}); %webresearch allow {entry} lifts that"
-            )
+            message = f"this notebook's metadata keeps to other hosts ({kept}); %webresearch allow {entry} lifts that"
             raise Refused("not_allowed", message, setting="")
         if self.rule == "listed":
             message = f"this session has asked for no hosts; %webresearch allow {entry} asks for this one"
@@ -246,7 +244,7 @@ class Lists:
             asks.allow = _bounded((asks.allow or NOWHERE).joined(asked))
         asks.denied = {entry for entry in asks.denied if not asked.encloses(HostEntry(entry))}
         scope = f"read, by a person's {'answer' if change.answered else 'ask'}, for this session"
-        outside = [entry for entry in asked.entries if not HostList((entry,)).within(self.ceiling).entries]
+        outside = [entry for entry, share in asked.shares(self.ceiling).items() if not share]
         return [
             *(Grant(True, scope, entry.text) for entry in granted),
             *(Grant(False, f"read, by {_CEILING}", entry.text) for entry in outside),

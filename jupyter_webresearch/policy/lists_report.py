@@ -66,9 +66,7 @@ def _ask(lists: Lists, asks: Asks) -> dict[str, Any]:
         asked, source = asks.approved, "answers"
     else:
         asked, source = NOWHERE, ""
-    part = _part(
-        asked, is_set=bool(source), covers=lambda entry: _inside(entry, lists.ceiling), reach=_reach(lists, asks)
-    )
+    part = _part(asked, is_set=bool(source), covers=_inside(asked, lists.ceiling), reach=_reach(lists, asks))
     return {**part, "source": source or "WebPolicy.ask", "rule": lists.rule, "denied": sorted(asks.denied)}
 
 
@@ -80,11 +78,16 @@ def _reach(lists: Lists, asks: Asks) -> str:
     return f"{reading}; {rest}" if asks.approved.entries else rest
 
 
-def _inside(entry: HostEntry, ceiling: HostList) -> str:
-    if ceiling.encloses(entry):
-        return entry.description
-    common = HostList((entry,)).within(ceiling)
-    return f"{common} of it; the rest lies outside the ceiling" if common.entries else "nothing: outside the ceiling"
+def _inside(hosts: HostList, ceiling: HostList) -> Callable[[HostEntry], str]:
+    shares = hosts.shares(ceiling)
+
+    def covers(entry: HostEntry) -> str:
+        if ceiling.encloses(entry):
+            return entry.description
+        share = HostList(tuple(shares[entry]))
+        return f"{share} of it; the rest lies outside the ceiling" if share.entries else "nothing: outside the ceiling"
+
+    return covers
 
 
 def _acting(lists: Lists, asks: Asks) -> dict[str, Any]:
@@ -108,11 +111,8 @@ def _acting(lists: Lists, asks: Asks) -> dict[str, Any]:
 
 
 def _notebook(lists: Lists, notebook: NotebookAsk) -> dict[str, Any]:
-    allow = notebook.allow
-    part = _part(
-        allow or NOWHERE,
-        is_set=allow is not None,
-        covers=lambda entry: _inside(entry, lists.ceiling),
-        reach="" if allow is None else allow.within(lists.ceiling),
-    )
+    allow = NOWHERE if notebook.allow is None else notebook.allow
+    is_set = notebook.allow is not None
+    reach = allow.within(lists.ceiling) if is_set else ""
+    part = _part(allow, is_set=is_set, covers=_inside(allow, lists.ceiling), reach=reach)
     return {**part, "search": notebook.search, "task": notebook.task, "faults": _dropped(notebook.faults)}

@@ -64,10 +64,12 @@ def _of_notebook(notebook: Mapping[str, Any]) -> Iterator[str]:
 def _of_engine(report: Mapping[str, Any]) -> Iterator[str]:
     if "operations" in report:
         yield f"Operations: {', '.join(report['operations']) or 'all are switched off'}"
+    if "write_methods" in report:
+        yield f"Writes (POST and the like) from cells go by: the {report['write_methods']} list"
     if "robots" in report:
         yield f"robots.txt: {one_line(str(report['robots']), 200)}"
     for row in report.get("budgets", ()):
         again = f", room again in {row['frees_in']:.0f} s" if row.get("frees_in") else ""
         yield f"Budget {row['name']}: {row['used']:g} of {row['size']:g}{again}"
     for host, name in report.get("credentials", {}).items():
-        yield f"Credential for {host}: {name}"
+        yield f"Credential for {host}: credential:{name}"

@@ -217,6 +217,16 @@ def test_an_entry_is_enclosed_when_all_that_it_covers_is_covered() -> None:
         assert read(outer).encloses(HostEntry(inner)) == expected, (outer, inner)
 
 
+def test_what_another_list_leaves_of_each_entry_is_the_intersection() -> None:
+    for pair, other in itertools.product(itertools.combinations(ENTRIES, 2), ENTRIES):
+        hosts, bound = read(*pair), read(other)
+        shares = hosts.shares(bound)
+        assert list(shares) == list(hosts.entries)
+        for entry, host in itertools.product(hosts.entries, HOSTS):
+            left = any(part.covers(host) for part in shares[entry])
+            assert left == (entry.covers(host) and bound.covering(host) is not None), (pair, other, host)
+
+
 def test_what_was_dropped_from_either_list_goes_on_being_named() -> None:
     common = read("a.example", "*.com").within(read(UNRESTRICTED, "b.example:80", "*.com"))
     assert common.texts == ["a.example", "*.com", "b.example:80"]

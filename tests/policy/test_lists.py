@@ -578,12 +578,14 @@ def test_the_text_says_nowhere_and_what_an_engine_adds() -> None:
         "operations": ["fetch", "image"],
         "robots": "named",
         "budgets": [{"name": "server_per_minute", "used": 7, "size": 120, "seconds": 60, "frees_in": 12.4}],
-        "credentials": {"api.example": "credential:example"},
+        "write_methods": "acting",
+        "credentials": {"api.example": "example"},
     }
     text = policy_text(report)
     for part in ("Operations: fetch, image", "robots.txt: named", "server_per_minute: 7 of 120, room again in 12 s"):
         assert part in text
     assert "Credential for api.example: credential:example" in text
+    assert "from cells go by: the acting list" in text
 
 
 def test_what_others_wrote_is_printed_inert() -> None:
