@@ -37,7 +37,8 @@ class SetClock:
 class Rig:
     """A ledger whose time is a clock of ours."""
 
-    exact = True
+    margin = 0.000001
+    """Seconds within which moments can't be told apart."""
 
     def __init__(self, ledger: Ledger, clock: SetClock) -> None:
         self.ledger = ledger
@@ -50,11 +51,15 @@ class Rig:
     def advance(self, seconds: float) -> None:
         self._clock.advance(seconds)
 
+    def told(self, seconds: float | None) -> float | None:
+        """Return seconds that a ledger told, the time that has passed by itself put back."""
+        return seconds
+
 
 class RedisRig(Rig):
     """A ledger whose time is Redis's. It can't be set: what is counted grows older instead."""
 
-    exact = False
+    margin = 2.0
 
     def __init__(self, server: RedisServer) -> None:
         self.ledger = RedisLedger(server.url)
@@ -72,6 +77,9 @@ class RedisRig(Rig):
             if self._client.type(key) == b"zset":
                 older = {unit: stamp - shift for unit, stamp in self._client.zrange(key, 0, -1, withscores=True)}  # type: ignore[union-attr]
                 self._client.zadd(key, older)
+
+    def told(self, seconds: float | None) -> float | None:
+        return None if seconds is None else 5.0 * round((seconds + self.margin / 2) / 5)
 
     def close(self) -> None:
         self._client.close()

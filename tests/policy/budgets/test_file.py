@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -217,6 +220,28 @@ async def test_the_loop_goes_on_while_the_file_is_held(ledger: FileLedger, path:
     other.execute("COMMIT")
     other.close()
     assert await taking is None
+
+
+KILLED = """
+import os, signal, sqlite3, sys
+rows = sqlite3.connect(sys.argv[1], isolation_level=None)
+rows.execute("BEGIN IMMEDIATE")
+rows.execute("PRAGMA cache_size = 0")
+rows.execute("PRAGMA cache_spill = 1")
+rows.executemany("INSERT INTO log SELECT ?, stamp, ends FROM log LIMIT 1", [("server:minute",)] * 20_000)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+async def test_what_a_process_had_half_written_when_it_was_killed_does_not_count(
+    ledger: FileLedger, path: Path
+) -> None:
+    assert await ledger.take([MINUTE]) is None
+    killed = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", KILLED, str(path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert path.with_name(f"{path.name}-journal").stat().st_size > 0
+    assert path.stat().st_size > 100_000  # part of it was in the file already
+    assert (await ledger.uses([MINUTE]))[0].used == 1
 
 
 # ---------------------------------------------------------------------- clocks and old rows
