@@ -22,14 +22,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jupyter_webresearch.api import (
+        aallow,
         acheck_url,
         aextract,
         afetch,
         afetch_many,
+        aget_policy,
+        allow,
+        aread_journal,
         check_url,
         extract,
         fetch,
         fetch_many,
+        get_policy,
+        read_journal,
     )
     from jupyter_webresearch.errors import BadInput, Failed, Refused, WebResearchError
     from jupyter_webresearch.kernel.outcomes import Outcomes
@@ -47,28 +53,40 @@ __all__ = [
     "Verdict",
     "WebResearchError",
     "__version__",
+    "aallow",
     "acheck_url",
     "aextract",
     "afetch",
     "afetch_many",
+    "aget_policy",
+    "allow",
+    "aread_journal",
     "check_url",
     "extract",
     "fetch",
     "fetch_many",
+    "get_policy",
     "load_ipython_extension",
+    "read_journal",
     "unload_ipython_extension",
 ]
 
 _MODULES = {
     "api": (
+        "aallow",
         "acheck_url",
         "aextract",
         "afetch",
         "afetch_many",
+        "aget_policy",
+        "allow",
+        "aread_journal",
         "check_url",
         "extract",
         "fetch",
         "fetch_many",
+        "get_policy",
+        "read_journal",
     ),
     "errors": ("BadInput", "Failed", "Refused", "WebResearchError"),
     "kernel.outcomes": ("Outcomes",),
@@ -89,7 +107,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register ``%webfetch`` and ``%%webfetch``; called by ``%load_ext jupyter_webresearch``."""
+    """Register ``%webfetch``, ``%%webfetch`` and ``%webresearch``; called by ``%load_ext jupyter_webresearch``."""
     from jupyter_webresearch.kernel.magics import load
 
     load(shell)

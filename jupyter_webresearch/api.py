@@ -15,21 +15,30 @@ from typing import TYPE_CHECKING, Any
 from jupyter_webresearch.kernel.request import fetch_request
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from jupyter_webresearch.kernel.cancellation import Cancellation
     from jupyter_webresearch.kernel.client import Client
     from jupyter_webresearch.kernel.outcomes import Outcomes
     from jupyter_webresearch.models import FetchRequest, Verdict
     from jupyter_webresearch.page import Page
+    from jupyter_webresearch.policy.policy_change import PolicyChange
 
 __all__ = [
+    "aallow",
     "acheck_url",
     "aextract",
     "afetch",
     "afetch_many",
+    "aget_policy",
+    "allow",
+    "aread_journal",
     "check_url",
     "extract",
     "fetch",
     "fetch_many",
+    "get_policy",
+    "read_journal",
 ]
 
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
@@ -212,6 +221,101 @@ async def acheck_url(url: str) -> Verdict:
     """Return what the policy says of a URL, awaited; as :func:`check_url`."""
     client = _client()
     return await client.in_thread(lambda _cancellation: client.check_urls([url])[0])
+
+
+def get_policy() -> dict[str, Any]:
+    """Return what bounds this session: both lists, what each entry covers, what was dropped, budgets and the rest."""
+    return _client().policy()
+
+
+async def aget_policy() -> dict[str, Any]:
+    """Return what bounds this session, awaited; as :func:`get_policy`."""
+    client = _client()
+    return await client.in_thread(lambda _cancellation: client.policy())
+
+
+def allow(*hosts: str, only: bool = False, reset: bool = False) -> dict[str, Any]:
+    """Ask for hosts that this session may read, inside the operator's ceiling.
+
+    Parameters
+    ----------
+    *hosts
+        ``example.com`` (that host), ``*.example.com`` (the host and every name below it) or ``internet:unrestricted``
+        (anywhere public).
+    only
+        These hosts instead of those asked for before.
+    reset
+        Forget first what the session asked for, so that the notebook's metadata and ``WebPolicy.ask`` hold again.
+
+    Returns
+    -------
+    dict
+        As :func:`get_policy`, after the change.
+
+    Raises
+    ------
+    WebResearchError
+        ``not_allowed`` when all of it lies outside the ceiling, ``bad_request`` when nothing of it can be read.
+    """
+    return _client().change_policy(_change(hosts, only, reset))
+
+
+async def aallow(*hosts: str, only: bool = False, reset: bool = False) -> dict[str, Any]:
+    """Ask for hosts that this session may read, awaited; as :func:`allow`."""
+    client, change = _client(), _change(hosts, only, reset)
+    return await client.in_thread(lambda _cancellation: client.change_policy(change))
+
+
+def read_journal(
+    *,
+    limit: int = 100,
+    kind: str | None = None,
+    outcome: str | None = None,
+    after: int | None = None,
+    since: datetime | None = None,
+) -> list[dict[str, Any]]:
+    """Return what this session has done, each event as a dict, the newest last; ``%webresearch journal`` makes a table.
+
+    Parameters
+    ----------
+    limit
+        Most events, the newest of all; at most 10,000.
+    kind
+        ``fetch``, ``search``, ``image``, ``browser``, ``extract``, ``approval`` or ``policy``.
+    outcome
+        ``started``, ``completed``, ``refused`` or ``failed``.
+    after
+        Events with a greater ``number``.
+    since
+        Events from this time on; it has a time zone.
+    """
+    return _client().events(**_filters(limit, kind, outcome, after, since))
+
+
+async def aread_journal(
+    *,
+    limit: int = 100,
+    kind: str | None = None,
+    outcome: str | None = None,
+    after: int | None = None,
+    since: datetime | None = None,
+) -> list[dict[str, Any]]:
+    """Return what this session has done, awaited; as :func:`read_journal`."""
+    client, filters = _client(), _filters(limit, kind, outcome, after, since)
+    return await client.in_thread(lambda _cancellation: client.events(**filters))
+
+
+def _change(hosts: tuple[str, ...], only: bool, reset: bool) -> PolicyChange:
+    from jupyter_webresearch.policy.policy_change import PolicyChange
+
+    return PolicyChange.from_json({"allow": list(hosts), "only": only, "reset": reset})
+
+
+def _filters(
+    limit: int, kind: str | None, outcome: str | None, after: int | None, since: datetime | None
+) -> dict[str, Any]:
+    given = {"limit": limit, "kind": kind, "outcome": outcome, "after": after, "since": since}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _as_bytes(data: bytes | str) -> bytes:

@@ -10,26 +10,45 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from jupyter_webresearch import __version__
-from jupyter_webresearch.commands import check_url, config, doctor, extract, fetch
+from jupyter_webresearch.commands import check_url, config, doctor, extract, fetch, policy, switch
 from jupyter_webresearch.commands.output import NAME, complain, give_up_output, prepare_streams
 from jupyter_webresearch.errors import BadInput, Failed, WebResearchError
+from jupyter_webresearch.surfaces import SURFACES, commands_of, offered, operation_of_command
+
+if TYPE_CHECKING:
+    from jupyter_webresearch.config import Settings
 
 __all__ = ["main"]
 
 _SETTING = re.compile(r"--\w+\.\w+=")
+
+COMMANDS = {
+    "fetch": fetch,
+    "extract": extract,
+    "check-url": check_url,
+    "policy": policy,
+    "disable, enable": switch,
+    "config": config,
+    "doctor": doctor,
+}
+"""Modules by the commands that they declare, in the order of the help."""
 
 EPILOG = """\
 Every setting can be given as --Class.trait=value, e.g. --WebFetch.timeout=10 or --WebPolicy.allowed_ports=443,8443;
 `jupyter webresearch config` lists them.
 
 examples:
-  jupyter webresearch fetch https://example.org/article
-  jupyter webresearch extract page.html --url https://example.org/page
-  jupyter webresearch check-url https://example.org/
-  jupyter webresearch doctor"""
+"""
+EXAMPLES = {
+    "fetch": "fetch https://example.org/article",
+    "extract": "extract page.html --url https://example.org/page",
+    "check-url": "check-url https://example.org/",
+    "policy": "policy",
+    "doctor": "doctor",
+}
 
 
 class _Usage(Exception):
@@ -85,28 +104,49 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
+    from jupyter_webresearch.config_loading import load_settings
+    from jupyter_webresearch.config_sources import command_line_config, command_line_level
+
     ours, theirs = _split(argv)
+    usage: Failed | None = None
+    settings: Settings | WebResearchError
     try:
-        arguments = _parser().parse_args(ours)
+        cli = command_line_config(theirs)
+        command_line_level(cli)
+    except Failed as error:
+        usage, settings = error, error
+    else:
+        try:
+            settings = load_settings(cli=cli)
+        except WebResearchError as error:
+            settings = error
+    try:
+        arguments = _parser(_hidden(settings, ours)).parse_args(ours)
     except SystemExit as done:  # --help and --version have printed what was asked
         return int(done.code or 0)
     usage_error = getattr(arguments, "usage_error", None)
     if usage_error is not None and (message := usage_error(arguments)):
         raise _Usage(message)
-
-    from jupyter_webresearch.config_sources import command_line_config, command_line_level
-
-    try:
-        cli = command_line_config(theirs)
-        command_line_level(cli)
-    except Failed as error:
-        raise _Usage(error.message) from error
+    if usage is not None:
+        raise _Usage(usage.message) from usage
     if "run_unloaded" in arguments:  # it loads settings itself, and reports what is wrong with them
         return int(arguments.run_unloaded(arguments, cli))
+    if isinstance(settings, WebResearchError):
+        raise settings
+    return int(arguments.run(arguments, settings))
 
-    from jupyter_webresearch.config_loading import load_settings
 
-    return int(arguments.run(arguments, load_settings(cli=cli)))
+def _hidden(settings: Settings | WebResearchError, ours: list[str]) -> frozenset[str]:
+    """Return the commands that the settings switch off; naming one is not a slip of the hand but refused."""
+    from jupyter_webresearch.policy.switch import Switch
+
+    if isinstance(settings, WebResearchError):
+        return frozenset()
+    off = Switch(settings.policy)
+    named = operation_of_command(next((word for word in ours if not word.startswith("-")), ""))
+    if named is not None:
+        off.check(named)
+    return commands_of(SURFACES) - commands_of(offered(off.operations()))
 
 
 def _split(argv: list[str]) -> tuple[list[str], list[str]]:
@@ -116,18 +156,20 @@ def _split(argv: list[str]) -> tuple[list[str], list[str]]:
     return [argument for argument in argv[:end] if not _SETTING.match(argument)] + argv[end:], settings
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(hidden: frozenset[str]) -> argparse.ArgumentParser:
+    examples = [f"  {NAME} {example}" for command, example in EXAMPLES.items() if command not in hidden]
     parser = _Parser(
         prog=NAME,
         description="Read the web: guarded, inert, and shown where it came from.",
-        epilog=EPILOG,
+        epilog=EPILOG + "\n".join(examples),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"jupyter-webresearch {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (fetch, extract, check_url, config, doctor):
-        command.add_to(commands)
+    for name, command in COMMANDS.items():
+        if name not in hidden:
+            command.add_to(commands)
     return parser
 
 

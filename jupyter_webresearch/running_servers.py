@@ -14,10 +14,17 @@ __all__ = ["running_servers", "server_port"]
 _INFO_LIMIT = 64 * 1024
 
 
-def running_servers(runtime_dir: Path) -> list[dict[str, Any]]:
-    """Return what this user's running servers say of themselves, newest first, without their tokens.
+def running_servers(runtime_dir: Path, *, with_tokens: bool = False) -> list[dict[str, Any]]:
+    """Return what this user's running servers say of themselves, newest first.
 
     Files that another user owns, that are no plain files, or whose process is gone are passed over.
+
+    Parameters
+    ----------
+    runtime_dir
+        Jupyter's runtime folder.
+    with_tokens
+        Whether the caller acts as the user, and needs what lets them in.
     """
     found = []
     try:
@@ -33,7 +40,8 @@ def running_servers(runtime_dir: Path) -> list[dict[str, Any]]:
         except (OSError, ValueError, RecursionError):
             continue
         if isinstance(info, dict) and _is_alive(info.get("pid")):
-            info.pop("token", None)
+            if not with_tokens:
+                info.pop("token", None)
             found.append((status.st_mtime, info))
     return [info for _, info in sorted(found, key=lambda pair: -pair[0])]
 

@@ -76,7 +76,7 @@ def public_functions(module: str, body: list[ast.stmt], method: bool = False) ->
             yield from public_functions(f"{module}.{node.name}", node.body, method=True)
         elif isinstance(node, Function) and not node.name.startswith("_"):
             decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
-            if not decorators & {"property", "cached_property", "setter", "overload", "line_cell_magic"}:
+            if not decorators & {"property", "cached_property", "setter", "overload", "line_cell_magic", "line_magic"}:
                 bound = method and "staticmethod" not in decorators
                 yield Public(f"{module}.{node.name}", node, bound)
 

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
     data = read_input(arguments.file)
     try:
-        with contextlib.closing(LocalClient(settings)) as client, PhaseLine(arguments.quiet) as on_phase:
+        with contextlib.closing(LocalClient(settings, channel="cli")) as client, PhaseLine(arguments.quiet) as on_phase:
             page = client.extract(data, url=arguments.url, content_type=arguments.content_type, on_phase=on_phase)
     except WebResearchError as error:
         if arguments.json:

@@ -70,6 +70,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     settings
         Settings to work with.
     """
+    from jupyter_webresearch.kernel.approval import Approval, ask_at_terminal
     from jupyter_webresearch.kernel.local_client import LocalClient
 
     body = None if arguments.data is None else arguments.data.encode("utf-8", "surrogateescape")
@@ -84,12 +85,16 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         any_status=arguments.any_status,
     )
     try:
-        with contextlib.closing(LocalClient(settings)) as client, PhaseLine(arguments.quiet) as on_phase:
-            if arguments.save is not None:
-                folder, name = _target(arguments.save)
-                page = client.save(request, folder, name, arguments.force, on_phase)
-            else:
-                page = client.fetch(request, on_phase)
+        with contextlib.closing(LocalClient(settings, channel="cli")) as client:
+
+            def read() -> Page:
+                with PhaseLine(arguments.quiet) as on_phase:
+                    if arguments.save is None:
+                        return client.fetch(request, on_phase)
+                    folder, name = _target(arguments.save)
+                    return client.save(request, folder, name, arguments.force, on_phase)
+
+            page = Approval(client, ask_at_terminal).reading(request, read)
             result = page.to_json() if arguments.json else {}
     except WebResearchError as error:
         if arguments.json:

@@ -6,23 +6,20 @@ import asyncio
 import concurrent.futures
 import functools
 import os
-import threading
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jupyter_webresearch.errors import Failed, Refused, WebResearchError
+from jupyter_webresearch.errors import WebResearchError
 from jupyter_webresearch.kernel.cancellation import Cancellation
 from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
 from jupyter_webresearch.page import Page
 
 if TYPE_CHECKING:
-    from jupyter_webresearch.config import Settings
+    from jupyter_webresearch.policy.policy_change import PolicyChange
 
-__all__ = ["Client", "DiscoveringClient", "OnEvent", "ServerLost", "connect"]
+__all__ = ["Client", "OnEvent", "ServerLost", "connect"]
 
 T = TypeVar("T")
 
@@ -176,6 +173,40 @@ class Client(ABC):
         """
 
     @abstractmethod
+    def operations(self) -> tuple[str, ...]:
+        """Return the operations that are there and switched on."""
+
+    @abstractmethod
+    def policy(self) -> dict[str, Any]:
+        """Return what bounds this session, as ``GET webresearch/policy`` answers."""
+
+    @abstractmethod
+    def change_policy(self, change: PolicyChange) -> dict[str, Any]:
+        """Change what this session asks of the policy, and return what then bounds it.
+
+        Parameters
+        ----------
+        change
+            What to add, replace or forget.
+
+        Raises
+        ------
+        BadInput, Refused
+            ``bad_request`` for what can't be read, ``not_allowed`` for what lies outside of the operator's ceiling;
+            nothing is changed then.
+        """
+
+    @abstractmethod
+    def events(self, **filters: Any) -> list[dict[str, Any]]:
+        """Return what the journal holds of this session, the newest last.
+
+        Parameters
+        ----------
+        **filters
+            ``limit``, ``kind``, ``outcome``, ``after``, ``since``, as ``GET webresearch/journal`` takes them.
+        """
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of connections, threads and processes."""
 
@@ -234,176 +265,6 @@ def _threads(_pid: int) -> concurrent.futures.ThreadPoolExecutor:
     return concurrent.futures.ThreadPoolExecutor(32, thread_name_prefix="webresearch-call")
 
 
-class DiscoveringClient(Client):
-    """Finds the kernel's server, and finds again when it is lost; without one it works in this process.
-
-    Parameters
-    ----------
-    settings
-        For work in this process; None reads them from the Jupyter config path when needed.
-    environ
-        Environment in which servers announce themselves.
-    shell
-        The IPython shell, whose kernel has an identity to prove; None outside of IPython.
-    """
-
-    def __init__(
-        self,
-        settings: Settings | None = None,
-        *,
-        environ: Mapping[str, str] | None = None,
-        shell: Any = None,
-    ) -> None:
-        self._settings = settings
-        self._environ = os.environ if environ is None else environ
-        self._shell = shell
-        self._client: Client | None = None
-        self._local: Client | None = None
-        self._had_server = False
-        self._lock = threading.Lock()  # calls on several threads find one client, and start one engine
-
-    @property
-    def client(self) -> Client:
-        """The client in use, found on first access; where there was a server, one is looked for until there is again.
-
-        Raises
-        ------
-        Refused
-            ``unauthorized`` when there is no server and ``WebKernel.local_mode`` is ``deny``.
-        """
-        with self._lock:
-            if self._client is not None:
-                return self._client
-            found = self._find_server()
-            if found is None and self._had_server:
-                return self._in_process()
-            self._had_server = found is not None
-            self._client = found or self._in_process()
-            return self._client
-
-    def _find_server(self) -> Client | None:
-        from jupyter_core.paths import jupyter_runtime_dir
-
-        from jupyter_webresearch.kernel.discovery import candidates
-        from jupyter_webresearch.kernel.proof import KernelIdentity
-        from jupyter_webresearch.kernel.server_client import ServerClient
-
-        identity = KernelIdentity.of_shell(self._shell)
-        if identity is None:
-            return None
-        for address in candidates(self._environ, Path(jupyter_runtime_dir())):
-            client = ServerClient(address, identity)
-            try:
-                client.hello()
-            except ServerLost:
-                continue
-            return client
-        return None
-
-    def _in_process(self) -> Client:
-        if self._local is None:
-            from jupyter_webresearch.kernel.local_client import LocalClient
-
-            if self._settings is None:
-                from jupyter_webresearch.config_loading import load_settings
-                from jupyter_webresearch.config_sources import config_path_as_started, environment_as_started
-
-                self._settings = load_settings(environ=environment_as_started(), config_path=config_path_as_started())
-            mode = self._settings.kernel.local_mode
-            if mode == "deny":
-                raise Refused(
-                    "unauthorized",
-                    "no Jupyter server with Web Research knows this kernel, and without one nothing is read here; "
-                    "enable the server extension, or ask the operator",
-                    setting="WebKernel.local_mode",
-                )
-            if mode == "warn":
-                warnings.warn("no Jupyter server with Web Research: reading from this process", stacklevel=2)
-            self._local = LocalClient(self._settings)
-        return self._local
-
-    def _call(self, operation: Callable[[Client], T]) -> T:
-        try:
-            return operation(self.client)
-        except ServerLost:  # gone before it was asked anything: look again, once
-            self._client = None
-        try:
-            return operation(self.client)
-        except ServerLost as lost:
-            self._client = None
-            raise Failed("unreachable", "the Jupyter server can't be reached; try again") from lost
-
-    def fetch(
-        self,
-        request: FetchRequest,
-        on_phase: OnPhase = ignore_phase,
-        *,
-        cancellation: Cancellation | None = None,
-    ) -> Page:
-        """Read one URL; see :meth:`Client.fetch`."""
-        try:
-            page = self._call(lambda client: client.fetch(request, on_phase, cancellation=cancellation))
-        except WebResearchError as error:
-            raise self.attach_error(error, request) from error.__cause__
-        return self.attach(page, request)
-
-    def fetch_many(
-        self,
-        requests: Sequence[FetchRequest],
-        on_event: OnEvent = ignore_event,
-        *,
-        cancellation: Cancellation | None = None,
-    ) -> list[Page | WebResearchError]:
-        """Read many URLs; see :meth:`Client.fetch_many`."""
-        outcomes = self._call(lambda client: client.fetch_many(requests, on_event, cancellation=cancellation))
-        return [
-            self.attach(outcome, request) if isinstance(outcome, Page) else self.attach_error(outcome, request)
-            for request, outcome in zip(requests, outcomes, strict=True)
-        ]
-
-    def extract(
-        self,
-        data: bytes,
-        *,
-        url: str,
-        content_type: str | None = None,
-        on_phase: OnPhase = ignore_phase,
-        cancellation: Cancellation | None = None,
-    ) -> Page:
-        """Make a Page of bytes; see :meth:`Client.extract`."""
-        return self._call(
-            lambda client: client.extract(
-                data, url=url, content_type=content_type, on_phase=on_phase, cancellation=cancellation
-            )
-        )
-
-    def check_urls(self, urls: Sequence[str]) -> list[Verdict]:
-        """Return verdicts; see :meth:`Client.check_urls`."""
-        return self._call(lambda client: client.check_urls(urls))
-
-    def save(
-        self,
-        request: FetchRequest,
-        folder: str | os.PathLike[str],
-        name: str | None = None,
-        force: bool = False,
-        on_phase: OnPhase = ignore_phase,
-        *,
-        cancellation: Cancellation | None = None,
-    ) -> Page:
-        """Stream a body to a file; see :meth:`Client.save`."""
-        return self._call(lambda client: client.save(request, folder, name, force, on_phase, cancellation=cancellation))
-
-    def close(self) -> None:
-        """Close the client in use; the next call finds one again."""
-        with self._lock:
-            clients = (self._client, self._local)
-            self._client = self._local = None
-        for client in clients:
-            if client is not None:
-                client.close()
-
-
 def connect() -> Client:
     """Return this process's client, found once; a forked child finds its own.
 
@@ -419,6 +280,8 @@ def connect() -> Client:
 @functools.cache
 def _client_of(_pid: int) -> Client:
     import sys
+
+    from jupyter_webresearch.kernel.discovering_client import DiscoveringClient
 
     ipython = sys.modules.get("IPython")
     return DiscoveringClient(shell=ipython.get_ipython() if ipython is not None else None)

@@ -20,7 +20,19 @@ from IPython.core.error import UsageError
 from jupyter_webresearch.kernel.request import fetch_request
 from jupyter_webresearch.models import FetchRequest
 
-__all__ = ["HELP", "OPTIONS", "Command", "Word", "check_whole", "look_up", "parse", "split_words", "without_comment"]
+__all__ = [
+    "HELP",
+    "OPTIONS",
+    "Command",
+    "Parser",
+    "Word",
+    "check_whole",
+    "look_up",
+    "parse",
+    "split_words",
+    "values_of",
+    "without_comment",
+]
 
 HELP = """\
 Read a web page: `%webfetch URL [options]`, or many with `%%webfetch`.
@@ -254,7 +266,7 @@ def parse(line: str, namespace: Mapping[str, Any], *, magic: str = "%webfetch") 
     UsageError
         One line: what is wrong, and where help is.
     """
-    arguments, batch = _values(split_words(line), namespace)
+    arguments, batch = values_of(split_words(line), namespace)
     given = _parser(magic).parse_args(_joined(arguments))
     headers = []
     for header in given.header:
@@ -287,8 +299,21 @@ def parse(line: str, namespace: Mapping[str, Any], *, magic: str = "%webfetch") 
     )
 
 
-def _values(words: Sequence[Word], namespace: Mapping[str, Any]) -> tuple[list[str], bool]:
-    """Return what the words stand for, a list's items in its place, and whether there was a list of URLs."""
+def values_of(words: Sequence[Word], namespace: Mapping[str, Any]) -> tuple[list[str], bool]:
+    """Return what the words stand for, a list's items in its place, and whether there was a list of arguments.
+
+    Parameters
+    ----------
+    words
+        Of the command line.
+    namespace
+        The notebook's variables.
+
+    Raises
+    ------
+    UsageError
+        When one does not exist, or is no text.
+    """
     values: list[str] = []
     batch = False
     before = ""
@@ -296,7 +321,7 @@ def _values(words: Sequence[Word], namespace: Mapping[str, Any]) -> tuple[list[s
         value = look_up(word, namespace)
         if isinstance(value, list | tuple) and before not in _TAKES_VALUE:
             if not all(isinstance(item, str) for item in value):
-                raise UsageError(f"{word.text} holds more than text; a list of URLs is read, e.g. [link.url for ...]")
+                raise UsageError(f"{word.text} holds more than text; a list of texts is read, e.g. [link.url for ...]")
             values += value
             batch = True
         else:
@@ -315,13 +340,16 @@ def _joined(arguments: Sequence[str]) -> list[str]:
     return joined
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """Raises what IPython shows as one line."""
+
     def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and where help is; see :meth:`argparse.ArgumentParser.error`."""
         raise UsageError(f"{self.prog}: {message}; {self.prog} --help says more")
 
 
 def _parser(magic: str) -> argparse.ArgumentParser:
-    parser = _Parser(prog=magic, add_help=False, allow_abbrev=False)
+    parser = Parser(prog=magic, add_help=False, allow_abbrev=False)
     parser.add_argument("url", nargs="*")
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("-X", "--method")

@@ -16,7 +16,7 @@ from jupyter_webresearch.kernel.client import ServerLost
 from jupyter_webresearch.kernel.discovery import ServerAddress
 from jupyter_webresearch.kernel.proof import SERVER_HEADER, KernelIdentity
 
-__all__ = ["NOT_UNDERSTOOD", "PROTOCOL", "ProvenConnection"]
+__all__ = ["NOT_UNDERSTOOD", "PROTOCOL", "ProvenConnection", "connect_to"]
 
 PROTOCOL = 1
 """Version of the REST routes that this client speaks; a server of another version is not used."""
@@ -75,7 +75,7 @@ class ProvenConnection:
         cut = threading.Timer(HELLO_DEADLINE, self.abort)
         cut.daemon = True
         try:
-            self._http = _connect(self._address)
+            self._http = connect_to(self._address)
             cut.start()
             hello = self._greet(self._http)
         except (OSError, http.client.HTTPException, *NOT_UNDERSTOOD) as error:
@@ -154,7 +154,8 @@ class ProvenConnection:
         self.close()
 
 
-def _connect(address: ServerAddress) -> http.client.HTTPConnection:
+def connect_to(address: ServerAddress) -> http.client.HTTPConnection:
+    """Connect to a server on this machine, round all proxies; errors are those of :mod:`socket` and :mod:`ssl`."""
     connection: http.client.HTTPConnection
     if address.socket:
         connection = _UnixConnection(address.socket, timeout=HELLO_TIMEOUT)

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from jupyter_webresearch.running_servers import running_servers, server_port
 
-__all__ = ["CERT_VARIABLE", "URL_VARIABLE", "ServerAddress", "candidates"]
+__all__ = ["CERT_VARIABLE", "URL_VARIABLE", "ServerAddress", "address_of", "candidates", "hub_address"]
 
 URL_VARIABLE = "JUPYTER_WEBRESEARCH_URL"
 """Exported by our server extension to the kernels that the server starts: its base URL, never with a token."""
@@ -118,29 +119,49 @@ def candidates(environ: Mapping[str, str], runtime_dir: Path) -> Iterator[Server
 
 
 def _addresses(environ: Mapping[str, str], runtime_dir: Path) -> Iterator[ServerAddress | None]:
-    client = {
+    client = _client_files(environ)
+    if url := environ.get(URL_VARIABLE):
+        yield ServerAddress.parse(url, certificate=environ.get(CERT_VARIABLE, ""), **client)
+    yield hub_address(environ)
+    for info in running_servers(runtime_dir):
+        yield address_of(info, certificate=environ.get(CERT_VARIABLE, ""), **client)
+
+
+def hub_address(environ: Mapping[str, str]) -> ServerAddress | None:
+    """Return where JupyterHub said that this user's server listens, or None where there is no Hub."""
+    url = environ.get("JUPYTERHUB_SERVICE_URL")
+    if not url:
+        return None
+    return ServerAddress.parse(
+        _with_prefix(url, environ.get("JUPYTERHUB_SERVICE_PREFIX", "")),
+        certificate=environ.get("JUPYTERHUB_SSL_CLIENT_CA", ""),
+        **_client_files(environ),
+    )
+
+
+def _client_files(environ: Mapping[str, str]) -> dict[str, str]:
+    return {
         "client_certificate": environ.get("JUPYTERHUB_SSL_CERTFILE", ""),
         "client_key": environ.get("JUPYTERHUB_SSL_KEYFILE", ""),
     }
-    if url := environ.get(URL_VARIABLE):
-        yield ServerAddress.parse(url, certificate=environ.get(CERT_VARIABLE, ""), **client)
-    if url := environ.get("JUPYTERHUB_SERVICE_URL"):
-        yield ServerAddress.parse(
-            _with_prefix(url, environ.get("JUPYTERHUB_SERVICE_PREFIX", "")),
-            certificate=environ.get("JUPYTERHUB_SSL_CLIENT_CA", ""),
-            **client,
-        )
-    for info in running_servers(runtime_dir):
-        if info.get("sock"):
-            yield ServerAddress(_slashed(str(info.get("base_url", "/"))), socket=str(info["sock"]))
-            continue
-        host = loopback_of(str(info.get("hostname", "")))
-        port = server_port(info)
-        if port:
-            yield ServerAddress(
-                _slashed(str(info.get("base_url", "/"))), host, port, bool(info.get("secure")),
-                certificate=environ.get(CERT_VARIABLE, ""), **client,
-            )  # fmt: skip
+
+
+def address_of(info: Mapping[str, Any], **files: str) -> ServerAddress | None:
+    """Return where a running server says that it listens, or None.
+
+    Parameters
+    ----------
+    info
+        One of :func:`~jupyter_webresearch.running_servers.running_servers`.
+    files
+        ``certificate``, ``client_certificate``, ``client_key``.
+    """
+    base = _slashed(str(info.get("base_url", "/")))
+    if info.get("sock"):
+        return ServerAddress(base, socket=str(info["sock"]))
+    port = server_port(info)
+    host = loopback_of(str(info.get("hostname", "")))
+    return ServerAddress(base, host, port, bool(info.get("secure")), **files) if port else None
 
 
 def _with_prefix(url: str, prefix: str) -> str:

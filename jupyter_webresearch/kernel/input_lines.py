@@ -21,7 +21,7 @@ from jupyter_webresearch.kernel.command_line import without_comment
 
 __all__ = ["MAGIC_NAMES", "MagicLine"]
 
-MAGIC_NAMES = frozenset({"webfetch"})
+MAGIC_NAMES = frozenset({"webfetch", "webresearch"})
 
 _HELP = re.compile(r"%\w+\s*\?{1,2}")
 

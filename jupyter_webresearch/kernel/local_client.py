@@ -11,11 +11,13 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from jupyter_webresearch.caller import Caller
 from jupyter_webresearch.errors import Failed, WebResearchError
 from jupyter_webresearch.kernel.cancellation import Cancellation
 from jupyter_webresearch.kernel.client import Client, OnEvent, ignore_event, ignore_phase
+from jupyter_webresearch.kernel.own_notebook import OwnNotebook
 from jupyter_webresearch.kernel.saving import SaveTarget
 from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
 from jupyter_webresearch.page import Page
@@ -23,6 +25,8 @@ from jupyter_webresearch.page import Page
 if TYPE_CHECKING:
     from jupyter_webresearch.config import Settings
     from jupyter_webresearch.engine import Engine
+    from jupyter_webresearch.policy.policy_change import PolicyChange
+    from jupyter_webresearch.session import Session
 
 __all__ = ["LocalClient"]
 
@@ -42,12 +46,25 @@ class LocalClient(Client):
         Validated settings.
     engine
         An engine to use instead of a new one; the caller closes it.
+    channel
+        Who asks: code of a kernel, or the command line.
+    shell
+        The IPython shell, whose notebook may narrow what is read.
     """
 
-    def __init__(self, settings: Settings, *, engine: Engine | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        engine: Engine | None = None,
+        channel: Literal["kernel", "cli"] = "kernel",
+        shell: Any = None,
+    ) -> None:
         self._settings = settings
         self._engine = engine
         self._owns_engine = engine is None
+        self._channel: Literal["kernel", "cli"] = channel
+        self._notebook = OwnNotebook(shell)
         self._lock = threading.Lock()
         self.session_id = f"local:{os.getpid()}-{secrets.token_hex(8)}"
 
@@ -56,9 +73,16 @@ class LocalClient(Client):
         """The engine, made on first access."""
         with self._lock:
             if self._engine is None:
+                from jupyter_core.paths import jupyter_runtime_dir
+
+                from jupyter_webresearch.config_sources import environment_as_started
                 from jupyter_webresearch.engine import Engine
 
-                self._engine = Engine(self._settings)
+                self._engine = Engine(
+                    self._settings,
+                    budget_file=Path(jupyter_runtime_dir(), "webresearch", "budgets.sqlite"),
+                    environ=environment_as_started(),
+                )
                 _before_exit(self.close)
             return self._engine
 
@@ -70,10 +94,12 @@ class LocalClient(Client):
         cancellation: Cancellation | None = None,
     ) -> Page:
         """Read one URL; see :meth:`Client.fetch`."""
-        engine = self.engine
+        engine, caller = self.engine, self._caller()
         try:
             page = self._wait(
-                lambda tell: engine.fetch(engine.session(self.session_id), request, tell), on_phase, cancellation
+                self._heeding(lambda session, tell: engine.fetch(session, request, tell, caller=caller)),
+                on_phase,
+                cancellation,
             )
         except WebResearchError as error:
             raise self.attach_error(error, request) from error.__cause__
@@ -87,9 +113,11 @@ class LocalClient(Client):
         cancellation: Cancellation | None = None,
     ) -> list[Page | WebResearchError]:
         """Read many URLs; see :meth:`Client.fetch_many`."""
-        engine = self.engine
+        engine, caller = self.engine, self._caller()
         outcomes = self._wait(
-            lambda tell: engine.fetch_many(engine.session(self.session_id), requests, tell), on_event, cancellation
+            self._heeding(lambda session, tell: engine.fetch_many(session, requests, tell, caller=caller)),
+            on_event,
+            cancellation,
         )
         return [
             self.attach(outcome, request) if isinstance(outcome, Page) else self.attach_error(outcome, request)
@@ -106,16 +134,28 @@ class LocalClient(Client):
         cancellation: Cancellation | None = None,
     ) -> Page:
         """Make a Page of bytes; see :meth:`Client.extract`."""
-        engine = self.engine
+        engine, caller = self.engine, self._caller()
         return self._wait(
-            lambda tell: engine.extract(data, url=url, content_type=content_type, on_phase=tell),
+            lambda tell: engine.extract(
+                data,
+                url=url,
+                content_type=content_type,
+                on_phase=tell,
+                session=engine.session(self.session_id),
+                caller=caller,
+            ),
             on_phase,
             cancellation,
         )
 
     def check_urls(self, urls: Sequence[str]) -> list[Verdict]:
         """Return verdicts; see :meth:`Client.check_urls`."""
-        return [self.engine.check_url(url) for url in urls]
+        engine = self.engine
+
+        async def judged(session: Session, _tell: Callable[..., None]) -> list[Verdict]:
+            return [engine.check_url(url, session.id) for url in urls]
+
+        return self._wait(self._heeding(judged))
 
     def save(
         self,
@@ -142,6 +182,30 @@ class LocalClient(Client):
                 engine.submit(engine.discard_saved(session, page.saved.key)).result()
         return replace(page, saved=saved)
 
+    def operations(self) -> tuple[str, ...]:
+        """Return what is on; see :meth:`Client.operations`. No engine is started for it."""
+        from jupyter_webresearch.policy.switch import Switch
+        from jupyter_webresearch.surfaces import offered
+
+        with self._lock:
+            engine = self._engine
+        return offered((engine or Switch(self._settings.policy)).operations())
+
+    def policy(self) -> dict[str, Any]:
+        """Return what bounds this session; see :meth:`Client.policy`."""
+        engine = self.engine
+        return self._wait(self._heeding(lambda session, _: engine.policy(session)))
+
+    def change_policy(self, change: PolicyChange) -> dict[str, Any]:
+        """Change what this session asks; see :meth:`Client.change_policy`."""
+        engine, caller = self.engine, self._caller()
+        return self._wait(self._heeding(lambda session, _: engine.change_policy(session, change, caller)))
+
+    def events(self, **filters: Any) -> list[dict[str, Any]]:
+        """Return events of this session's; see :meth:`Client.events`."""
+        engine = self.engine
+        return self._wait(lambda _: engine.events(session=self.session_id, **filters))
+
     def close(self) -> None:
         """Close the engine that this client made: operations end, workers exit, stored texts are deleted."""
         if not self.session_id.startswith(f"local:{os.getpid()}-"):
@@ -151,11 +215,26 @@ class LocalClient(Client):
         if engine is not None and self._owns_engine:
             engine.close()
 
+    def _caller(self) -> Caller:
+        return Caller(self._channel, self._notebook.kernel, self._notebook.name)
+
+    def _heeding(
+        self, work: Callable[[Session, Callable[..., None]], Coroutine[Any, Any, T]]
+    ) -> Callable[[Callable[..., None]], Coroutine[Any, Any, T]]:
+        """Have work done in this process's session, by what its notebook asks now."""
+        session, ask = self.engine.session(self.session_id), self._notebook.ask()
+
+        async def heeding(tell: Callable[..., None]) -> T:
+            session.asks.notebook = ask
+            return await work(session, tell)
+
+        return heeding
+
     def _wait(
         self,
         work: Callable[[Callable[..., None]], Coroutine[Any, Any, T]],
-        tell: Callable[..., None],
-        cancellation: Cancellation | None,
+        tell: Callable[..., None] = ignore_phase,
+        cancellation: Cancellation | None = None,
     ) -> T:
         """Run work on the engine's loop and its phases here, until it ends or is ended."""
         happened: queue.SimpleQueue[tuple[Any, ...] | None] = queue.SimpleQueue()

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from jupyter_webresearch.errors import Failed, WebResearchError
@@ -22,6 +23,9 @@ from jupyter_webresearch.kernel.proof import KernelIdentity
 from jupyter_webresearch.kernel.saving import SaveTarget
 from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
 from jupyter_webresearch.page import Page
+
+if TYPE_CHECKING:
+    from jupyter_webresearch.policy.policy_change import PolicyChange
 
 __all__ = ["ServerClient"]
 
@@ -136,10 +140,7 @@ class ServerClient(Client):
         """Return verdicts; see :meth:`Client.check_urls`."""
         verdicts: list[Verdict] = []
         for _, portion in _portions(urls, URLS):
-            with self._talk(None) as (connection, hello):
-                body = b'{"urls": %s}' % portion
-                response = _ask(connection, "POST", "check-url", body, _json_headers(), timeout=hello["timeout"])
-                answer = _answer(response)
+            answer = self._exchange("POST", "check-url", b'{"urls": %s}' % portion)
             with _understanding():
                 verdicts += [Verdict(**verdict) for verdict in answer["verdicts"]]
         return verdicts
@@ -168,6 +169,26 @@ class ServerClient(Client):
                 saved = target.write(saved, _chunks(response))
         return replace(page, saved=saved)
 
+    def operations(self) -> tuple[str, ...]:
+        """Return what is on; see :meth:`Client.operations`."""
+        with self._talk(None) as (_, hello), _understanding():
+            return tuple(map(str, hello["operations"]))
+
+    def policy(self) -> dict[str, Any]:
+        """Return what bounds this session; see :meth:`Client.policy`."""
+        return self._exchange("GET", "policy")
+
+    def change_policy(self, change: PolicyChange) -> dict[str, Any]:
+        """Change what this session asks; see :meth:`Client.change_policy`."""
+        return self._exchange("POST", "policy", json.dumps(change.to_json()).encode())
+
+    def events(self, **filters: Any) -> list[dict[str, Any]]:
+        """Return events of the journal; see :meth:`Client.events`."""
+        query = urlencode({name: _written(value) for name, value in filters.items()})
+        answer = self._exchange("GET", f"journal?{query}" if query else "journal")
+        with _understanding():
+            return [dict(event) for event in answer["events"]]
+
     def close(self) -> None:
         """Nothing is kept open between calls."""
 
@@ -179,6 +200,12 @@ class ServerClient(Client):
         """Open a proven connection for one exchange; whatever ends the block closes it."""
         with self._connection() as connection, (cancellation or Cancellation()).stopping_with(connection.abort):
             yield connection, connection.open()
+
+    def _exchange(self, method: str, route: str, body: bytes = b"") -> dict[str, Any]:
+        """Ask once, and return the JSON object that is the answer."""
+        with self._talk(None) as (connection, hello):
+            response = _ask(connection, method, route, body, _json_headers(), timeout=hello["timeout"] + GRACE)
+            return _answer(response)
 
     def _last_page(self, response: http.client.HTTPResponse, on_phase: OnPhase, request: FetchRequest) -> Page:
         """Read phases and the result off an NDJSON answer."""
@@ -205,6 +232,10 @@ def request_json(request: FetchRequest) -> dict[str, Any]:
     if request.body is not None:
         data["body_base64"] = base64.b64encode(request.body).decode()
     return data
+
+
+def _written(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _portions(values: Sequence[Any], most: int) -> Iterator[tuple[int, bytes]]:

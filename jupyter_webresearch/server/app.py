@@ -14,12 +14,17 @@ from jupyter_webresearch.clock import SystemClock
 from jupyter_webresearch.config import CONFIGURABLES, Settings
 from jupyter_webresearch.config_loading import load_settings
 from jupyter_webresearch.errors import Failed, WebResearchError
+from jupyter_webresearch.policy.lists import Lists, on_hub
 from jupyter_webresearch.policy.machine import jupyter_ports
+from jupyter_webresearch.policy.switch import Switch
 from jupyter_webresearch.server.exported_settings import exported_settings
 from jupyter_webresearch.server.exported_url import exported_environment
 from jupyter_webresearch.server.handlers import ROUTES
 from jupyter_webresearch.server.kernel_auth import ProofVerifier
+from jupyter_webresearch.server.notebook_metadata import NotebookMetadata
+from jupyter_webresearch.server.notebook_of_kernel import NotebookOfKernel
 from jupyter_webresearch.server.session_life import KERNEL_ACTIONS, SessionLife
+from jupyter_webresearch.surfaces import offered
 
 if TYPE_CHECKING:
     from jupyter_server.serverapp import ServerApp
@@ -46,6 +51,8 @@ class WebResearchApp(ExtensionApp):
         self.seams: dict[str, Any] = {"clock": clock}
         """Keyword arguments of the Engine, read when it is made: where a test injects what stands for the network."""
         self.verifier = ProofVerifier(self._connection_key, clock)
+        self.notebooks: NotebookOfKernel
+        self.metadata: NotebookMetadata
         self.life = SessionLife(self._knows_kernel, self._forget_kernel, self._drop_session)
         self._web_settings: Settings | None = None
         self._engine: Engine | None = None
@@ -83,10 +90,14 @@ class WebResearchApp(ExtensionApp):
         except WebResearchError as error:
             serverapp.log.critical("Web Research can't start: %s", error.message)
             serverapp.exit(1)
+        for warning in Lists(self.web_settings.policy, on_hub=on_hub(os.environ)).warnings():
+            serverapp.log.warning("Web Research: %s", warning)
         super()._link_jupyter_server_extension(serverapp)
 
     def initialize_handlers(self) -> None:
-        """Add the routes."""
+        """Add the routes, and what they learn of notebooks by; Jupyter's managers are there by now."""
+        self.notebooks = NotebookOfKernel(self.server.session_manager)
+        self.metadata = NotebookMetadata(self.server.contents_manager)
         self.handlers.extend(ROUTES)
 
     async def _start_jupyter_server_extension(self, serverapp: Any) -> None:
@@ -133,6 +144,10 @@ class WebResearchApp(ExtensionApp):
             self._making.add_done_callback(self._made)
         return await asyncio.shield(self._making)
 
+    def operations(self) -> tuple[str, ...]:
+        """Return the operations that are on and can be used; no engine is made for it."""
+        return offered((self._engine or Switch(self.web_settings.policy)).operations())
+
     def _made(self, making: asyncio.Task[Engine]) -> None:
         """Have the next request try again if the engine could not be made."""
         if making.cancelled() or making.exception() is not None:
@@ -163,6 +178,8 @@ class WebResearchApp(ExtensionApp):
 
     def _forget_kernel(self, kernel_id: str) -> None:
         self.verifier.forget(kernel_id)
+        self.notebooks.forget(kernel_id)
+        self.metadata.forget(kernel_id)
         self._drop_session(f"kernel:{kernel_id}")
 
     def _drop_session(self, session_id: str) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import hmac
 import http.client
 import json
+import math
 from typing import TYPE_CHECKING, Any, cast
 
 from jupyter_core.utils import ensure_async
@@ -15,12 +16,14 @@ from jupyter_server.base.handlers import APIHandler
 from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError
 
+from jupyter_webresearch.caller import Caller
 from jupyter_webresearch.errors import CODES, BadInput, Refused, WebResearchError
 from jupyter_webresearch.kernel.proof import SCHEME
 from jupyter_webresearch.server.json_encoding import encode_in_thread
 
 if TYPE_CHECKING:
     from jupyter_webresearch.engine import Engine
+    from jupyter_webresearch.policy.asks import NotebookAsk
     from jupyter_webresearch.server.app import WebResearchApp
     from jupyter_webresearch.server.kernel_auth import VerifiedKernel
     from jupyter_webresearch.session import Session
@@ -31,6 +34,8 @@ AUTH_RESOURCE = "webresearch"
 """What Jupyter's Authorizer is asked about."""
 
 HASH_IN_THREAD = 256 * 1024  # bytes from which a body is hashed off the loop
+
+WAITS = (429, 503)  # what Retry-After goes with (RFC 6585 section 4, RFC 9110 section 15.6.4)
 
 _STATUS_CODES = {403: "unauthorized", 404: "not_found", 413: "request_too_large"}
 
@@ -62,6 +67,28 @@ class WebResearchHandler(APIHandler):
         if self.kernel is not None:  # once more: it may have ended, and been swept, since it was recognised
             self.extension.life.saw_kernel(self.kernel.kernel_id)
         return engine.session(self.session_id)
+
+    async def operation(self) -> tuple[Engine, Session, Caller]:
+        """Return what an operation of the caller's needs, with what its notebook now asks of the policy in force.
+
+        Raises
+        ------
+        Failed
+            ``config`` when the kernel's notebook can't be read: it might ask for less than is let through without it.
+        """
+        engine, session, caller = await self.engine(), await self.session(), await self.caller()
+        if self.kernel is not None:
+            ask = await self.extension.metadata.ask(caller.kernel, caller.notebook)
+            if session.asks.notebook is not ask:
+                await asyncio.wrap_future(engine.submit(_heed(session, ask)))
+        return engine, session, caller
+
+    async def caller(self) -> Caller:
+        """Return who asks: a kernel with its notebook's path of now, or a user."""
+        if self.kernel is None:
+            return Caller("rest")
+        kernel_id = self.kernel.kernel_id
+        return Caller("kernel", kernel_id, await self.extension.notebooks.path(kernel_id))
 
     @property
     def session_id(self) -> str:
@@ -145,8 +172,13 @@ class WebResearchHandler(APIHandler):
             super().log_exception(typ, value, tb)
 
     def set_error_status(self, error: WebResearchError) -> None:
-        """Set the status that an error answers with; 499, which HTTP does not name, gets the code for a phrase."""
+        """Set the status that an error answers with, and when to ask again.
+
+        499, which HTTP does not name, gets the code for a phrase.
+        """
         self.set_status(error.status, None if error.status in http.client.responses else error.code)
+        if error.retry_after is not None and error.status in WAITS:
+            self.set_header("Retry-After", str(math.ceil(error.retry_after)))
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Answer with ``message``, ``reason`` and ``code``, whoever raised."""
@@ -157,6 +189,11 @@ class WebResearchHandler(APIHandler):
         else:
             body = _foreign_error(status_code, error)
         self.finish(json.dumps(body))
+
+
+async def _heed(session: Session, ask: NotebookAsk) -> None:
+    """Put in force what a notebook asks; on the engine's loop, as all that touches a session."""
+    session.asks.notebook = ask
 
 
 def _foreign_error(status: int, error: BaseException | None) -> dict[str, Any]:

@@ -11,12 +11,18 @@ from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError
 
 from jupyter_webresearch import __version__
-from jupyter_webresearch.errors import BadInput, Failed, WebResearchError
+from jupyter_webresearch.errors import BadInput, Failed, Refused, WebResearchError
 from jupyter_webresearch.kernel.connection import PROTOCOL
 from jupyter_webresearch.kernel.proof import SERVER_HEADER
 from jupyter_webresearch.page import Page
 from jupyter_webresearch.server.base import WebResearchHandler
 from jupyter_webresearch.server.operation import OperationHandler
+from jupyter_webresearch.server.policy_handlers import (
+    JournalHandler,
+    OperationsHandler,
+    PolicyHandler,
+    SwitchHandler,
+)
 from jupyter_webresearch.server.request_body import read_batch, read_fetch, read_urls
 
 __all__ = ["ROUTES"]
@@ -29,7 +35,7 @@ class HelloHandler(WebResearchHandler):
 
     @allow_unauthenticated  # prepare() has let the caller in; so below
     async def post(self) -> None:
-        """Answer with versions, the caller's session, the deadlines (seconds) and the largest body (bytes)."""
+        """Answer with versions, the caller's session, deadlines (seconds), the largest body (bytes) and what is on."""
         if self.kernel is not None:
             self.set_header(SERVER_HEADER, self.kernel.server_proof)
         fetch = self.extension.web_settings.fetch
@@ -41,6 +47,7 @@ class HelloHandler(WebResearchHandler):
                 "timeout": fetch.timeout,
                 "save_timeout": fetch.save_timeout,
                 "max_body": fetch.max_body,
+                "operations": list(self.extension.operations()),
             }
         )
 
@@ -52,8 +59,8 @@ class FetchHandler(OperationHandler):
     async def post(self) -> None:
         """Answer with the Page."""
         request = await asyncio.to_thread(read_fetch, self.request.body)
-        engine, session = await self.engine(), await self.session()
-        await self.answer(lambda tell: engine.fetch(session, request, tell))
+        engine, session, caller = await self.operation()
+        await self.answer(lambda tell: engine.fetch(session, request, tell, caller=caller))
 
 
 class BatchHandler(OperationHandler):
@@ -63,7 +70,7 @@ class BatchHandler(OperationHandler):
     async def post(self) -> None:
         """Answer with phases and outcomes as they happen, then ``{"result": "done"}``."""
         requests = await asyncio.to_thread(read_batch, self.request.body)
-        engine, session = await self.engine(), await self.session()
+        engine, session, caller = await self.operation()
 
         def line(index: int, news: str | Page | WebResearchError) -> dict[str, Any]:
             """Make the line of a phase or an outcome."""
@@ -74,7 +81,11 @@ class BatchHandler(OperationHandler):
             """Send phases and outcomes and return the last line."""
             await self.run(
                 lambda tell: engine.fetch_many(
-                    session, requests, tell, lambda index, outcome: asyncio.wrap_future(tell(index, outcome))
+                    session,
+                    requests,
+                    tell,
+                    lambda index, outcome: asyncio.wrap_future(tell(index, outcome)),
+                    caller=caller,
                 ),
                 line,
             )
@@ -110,8 +121,13 @@ class ExtractHandler(OperationHandler):
         if url is None:
             raise BadInput("bad_request", "url is missing")
         content_type = self.get_query_argument("content_type", None)
-        engine, data = await self.engine(), self.request.body
-        await self.answer(lambda tell: engine.extract(data, url=url, content_type=content_type, on_phase=tell))
+        engine, session, caller = await self.engine(), await self.session(), await self.caller()
+        data = self.request.body
+        await self.answer(
+            lambda tell: engine.extract(
+                data, url=url, content_type=content_type, on_phase=tell, session=session, caller=caller
+            )
+        )
 
 
 class CheckURLHandler(WebResearchHandler):
@@ -121,8 +137,8 @@ class CheckURLHandler(WebResearchHandler):
     async def post(self) -> None:
         """Answer with one verdict a URL, in order."""
         urls = await asyncio.to_thread(read_urls, self.request.body)
-        engine = await self.engine()
-        verdicts = await asyncio.to_thread(lambda: [engine.check_url(url).to_json() for url in urls])
+        engine, session, _ = await self.operation()
+        verdicts = await asyncio.to_thread(lambda: [engine.check_url(url, session.id).to_json() for url in urls])
         await self.send_json({"verdicts": verdicts})
 
 
@@ -137,7 +153,11 @@ class SavedHandler(OperationHandler):
         ------
         Failed
             ``not_found`` when this session has no such body.
+        Refused
+            ``disabled`` when nothing may be fetched any more.
         """
+        if "fetch" not in self.extension.operations():
+            raise Refused("disabled", "fetch was switched off; the saved body is not handed out")
         engine, session = await self.engine(), await self.session()
         path = await self.run(lambda _: engine.saved(session, key))
         try:
@@ -179,6 +199,10 @@ ROUTES: list[tuple[str, type[WebResearchHandler]]] = [
     (r"/webresearch/extract", ExtractHandler),
     (r"/webresearch/check-url", CheckURLHandler),
     (r"/webresearch/saved/([0-9a-f]{1,64})", SavedHandler),
+    (r"/webresearch/operations", OperationsHandler),
+    (r"/webresearch/policy", PolicyHandler),
+    (r"/webresearch/switch", SwitchHandler),
+    (r"/webresearch/journal", JournalHandler),
     (r"/webresearch(?:/.*)?", UnknownHandler),
 ]
 """Patterns below the base URL, the last one for all the rest."""

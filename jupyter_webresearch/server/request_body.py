@@ -11,8 +11,18 @@ from typing import Any, NoReturn
 
 from jupyter_webresearch.errors import BadInput
 from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.policy.policy_change import PolicyChange
 
-__all__ = ["MAX_BATCH", "MAX_URLS", "MAX_VALUES", "read_batch", "read_fetch", "read_urls"]
+__all__ = [
+    "MAX_BATCH",
+    "MAX_URLS",
+    "MAX_VALUES",
+    "read_batch",
+    "read_change",
+    "read_fetch",
+    "read_switch",
+    "read_urls",
+]
 
 MAX_BATCH = 1000
 """Requests of one batch."""
@@ -93,6 +103,31 @@ def read_urls(body: bytes) -> list[str]:
         if not isinstance(url, str):
             raise _bad(f"urls[{index}] must be a string")
     return urls
+
+
+def read_change(body: bytes) -> PolicyChange:
+    """Read the body of ``POST policy``; raises as :func:`read_fetch`."""
+    return PolicyChange.from_json(_object(body))
+
+
+def read_switch(body: bytes) -> tuple[str | None, bool]:
+    """Read the body of ``POST switch``: which operation, None for all, and whether it shall be on.
+
+    Raises
+    ------
+    BadInput
+        As :func:`read_fetch`.
+    """
+    data = _object(body)
+    for key in data:
+        if key not in ("operation", "enabled"):
+            raise _bad(f"{key[:80]!r} is not known here")
+    operation, enabled = data.get("operation"), data.get("enabled")
+    if operation is not None and not isinstance(operation, str):
+        raise _bad("operation must be a string or null")
+    if not isinstance(enabled, bool):
+        raise _bad("enabled must be true or false")
+    return operation, enabled
 
 
 def _object(body: bytes) -> dict[str, Any]:
