@@ -179,8 +179,9 @@ class Retriever:
         idle = self._settings.idle_timeout
         redirected = bool(chain.redirects)
         try:
-            await chain.admission.admit(step.url, method=step.method, body=step.body, redirected=redirected)
+            # What it adds first: where a credential can't be had, nothing is charged.
             added = await chain.admission.headers(step.url, redirected=redirected)
+            await chain.admission.admit(step.url, method=step.method, body=step.body, redirected=redirected)
         except Refused as error:
             raise as_redirect(error) if redirected else error from error
         headers = outgoing_headers(self._settings, step.headers, step.body, added)

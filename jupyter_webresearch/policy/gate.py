@@ -141,4 +141,4 @@ class _ForRobots:
         return self._gate.request_id()
 
     def redactor(self) -> Redactor | None:
-        return None
+        return self._gate.redactor()
