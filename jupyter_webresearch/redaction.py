@@ -27,11 +27,23 @@ _NAMES = frozenset(
     devicecode hmac invitecode mfacode otp passcode passphrase pin resetcode samlrequest samlresponse sas sign ticket
     totp usercode verificationcode
     se sp sip ske skoid sks skt sktid skv spr
-    """.split()
+    """.split()  # noqa: SIM905 -- a list of names, one a line, would hide the rest
 )
-_WORDS = frozenset(
-    "auth cookie cookies jwt key pass passwd password pwd secret session sid sig signature token".split()
-)
+_WORDS = {
+    "auth",
+    "cookie",
+    "jwt",
+    "key",
+    "pass",
+    "passwd",
+    "password",
+    "pwd",
+    "secret",
+    "session",
+    "sid",
+    "sig",
+    "token",
+}
 _PARTS = re.compile(
     r"token|secret|passw|apikey|accesskey|keyid|signature|credential|session|sessid|authoriz|authentic|assertion|jwt"
     r"|accessid|hdnea|hdnts|oauth|^xamz|^xgoog|(?<!mon|tur|hoc|don|joc)key$|auth$|passwd$|pwd$"
@@ -64,11 +76,13 @@ _RUN = re.compile(r"[A-Za-z0-9_~+/=.-]{24,}")
 _NO_LETTER_OR_DIGIT = re.compile("[^A-Za-z0-9]+")
 _CHANGE = re.compile("[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|[0-9](?=[A-Za-z])")
 _CHANGING = 0.25  # of all places; about 0.45 in random text
+_SHORTEST = 4  # characters of what can be seen to be one, or to hold one
 _SHORTEST_RUN, _FEWEST_DIGITS = 20, 2
 
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]{0,30}:")
 _OPENING = re.compile(r"[/\\]*")
 _AUTHORITY_END = re.compile(r"[/\\?]")
+_USER_END = re.compile("@|%(?:25)*40")
 _PORT = re.compile("(?::[0-9]{0,6})?")
 _NESTED_USER = re.compile(r"//[^/?#\s]*@")
 _SEPARATOR = re.compile("([&;])")
@@ -77,6 +91,7 @@ _MOST_DECODED = 3  # times that something may be percent-encoded
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{1,40}-----.*?(?:-----END [A-Z0-9 ]{1,40}-----|\Z)", re.DOTALL)
 _HEADER = re.compile(
     r"""(?<![A-Za-z0-9-])((?:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token)["']?[ \t]{0,4}[:=]"""
+    r"""(?![ \t]{0,4}["']?REDACTED)"""
     r"""[ \t]{0,4}["']?)[^\n"']+""",
     re.IGNORECASE,
 )
@@ -102,8 +117,12 @@ def redact_url(url: str) -> str:
     if scheme and not opening:
         return scheme + REDACTED  # data:, mailto: and others, which may hold anything
     authority = "" if opening and not scheme and len(opening) < 2 else _AUTHORITY_END.split(rest, maxsplit=1)[0]
-    path = _path(rest[len(authority) :])
-    redacted = scheme + opening + _authority(authority) + path + mark + _parameters(query)
+    host, port = _host_and_port(authority)
+    redacted = scheme + opening + host
+    if _PORT.fullmatch(port):
+        redacted += port + _path(rest[len(authority) :]) + mark + "".join(map(_parameter, _SEPARATOR.split(query)))
+    else:  # the beginning of a password that holds a slash, a question mark or a hash
+        redacted += f":{REDACTED}"
     return redacted if len(redacted) <= MAX_URL else redacted[: MAX_URL - 1] + "…"
 
 
@@ -137,14 +156,12 @@ def _scheme(place: str) -> str:
     return "" if is_host else scheme
 
 
-def _authority(text: str) -> str:
-    if "%" in text:
-        text = _decoded(text)
-    host = text.rpartition("@")[2]
-    bracket = host.find("]") + 1
-    name = host[:bracket] if bracket else host.partition(":")[0]
-    port = host[len(name) :]
-    return host if _PORT.fullmatch(port) else f"{name}:{REDACTED}"  # no port: the beginning of a password
+def _host_and_port(authority: str) -> tuple[str, str]:
+    """Return host, and port with its colon, without user information."""
+    text = _USER_END.split(authority)[-1]
+    bracket = text.find("]") + 1
+    host = text[:bracket] if bracket else text.partition(":")[0]
+    return host, text[len(host) :]
 
 
 def _path(text: str) -> str:
@@ -154,15 +171,11 @@ def _path(text: str) -> str:
 
 def _segment(text: str) -> str:
     name, *parameters = text.split(";")
-    if "%" in name:
+    if "%" in name or "=" in name:
         decoded = _decoded(name)
         if _KNOWN.search(decoded) or _NESTED_USER.search(decoded) or _assigns_secret(decoded):
             name = REDACTED
     return ";".join([name, *map(_parameter, parameters)])
-
-
-def _parameters(query: str) -> str:
-    return "".join(map(_parameter, _SEPARATOR.split(query)))
 
 
 def _parameter(text: str) -> str:
@@ -184,6 +197,8 @@ def _is_key_like(name: str) -> bool:
 
 def _is_secret(value: str) -> bool:
     """Whether a value looks like one, or holds one."""
+    if len(value) < _SHORTEST:
+        return False
     text = _decoded(value)
     return (
         _KNOWN.search(text) is not None
@@ -212,9 +227,14 @@ def _without_assigned(text: str) -> str:
         if name.start() >= position and _is_assigned_secret(name):
             value = _VALUE.match(text, name.end())
             if value is not None:
-                kept += [text[position : name.end()], REDACTED]
+                kept += [text[position : name.end()], _without_quoted(value[0])]
                 position = value.end()
     return "".join([*kept, text[position:]])
+
+
+def _without_quoted(value: str) -> str:
+    quote = value[0] if value[0] in "\"'" else ""
+    return quote + REDACTED + (quote if len(value) > 1 and value.endswith(quote) else "")
 
 
 def _is_assigned_secret(match: re.Match[str]) -> bool:
