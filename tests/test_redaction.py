@@ -176,9 +176,9 @@ def test_what_is_redacted_stays_as_it_is(text: str) -> None:
 
 UNITS = (
     "a", "a.", "a=", "a:", "a@", "//", "//@", "://", ";", "&", "%25", "%2525", "\n", '"', "'", "0a", "eyJ", "sk-",
-    "sk_a ", "AKIA", "bot0", "key ", "token='", '"a":"', 'a"   ', "?token=x", "https://a?x=", "https://u:p@", "-----BEGIN A",
-    "-----BEGIN A-----", "-----END A", "bearer ", "basic ", "authorization:", "cookie\t\t\t\t", "/services/TAAAAAA",
-    "0123456789abcdef",
+    "sk_a ", "AKIA", "bot0", "key ", "token='", '"a":"', 'a"   ', "?token=x", "https://a?x=", "https://u:p@",
+    "-----BEGIN A", "-----BEGIN A-----", "-----END A", "bearer ", "basic ", "authorization:", "cookie\t\t\t\t",
+    "/services/TAAAAAA", "0123456789abcdef",
 )  # fmt: skip
 
 
