@@ -11,6 +11,7 @@ import concurrent.futures
 import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -279,8 +280,16 @@ class Engine:
             "write_methods": self.settings.policy.write_methods,
             "classifier": self._policy.classifier.is_on,
             "credentials": self._policy.credentials.names(),
-            "budgets": await self._policy.budgets.report(session.id),
+            "dollars_spent": round(session.dollars_spent, 6),
+            **await self._budgets(session),
         }
+
+    async def _budgets(self, session: Session) -> dict[str, Any]:
+        """Return the rows of the budgets, or why they can't be had; the lists are to be seen all the same."""
+        try:
+            return {"budgets": await self._policy.budgets.report(session.id)}
+        except Failed as error:
+            return {"budgets": [], "budgets_fault": error.message}
 
     async def change_policy(self, session: Session, change: PolicyChange, caller: Caller = KERNEL) -> dict[str, Any]:
         """Change what a session asks for, inside the operator's limits, and return what :meth:`policy` does.
@@ -305,7 +314,11 @@ class Engine:
         """
         if caller.is_agent:
             raise Refused("unauthorized", "an agent can't change what it may reach; a person can")
-        grants = self._policy.lists.change(session.asks, change)
+        async with session.changing:
+            # On a thread, since a thousand international names take a while; the asks are replaced at once, at the end.
+            asks = replace(session.asks, denied=set(session.asks.denied))
+            grants = await asyncio.to_thread(self._policy.lists.change, asks, change)
+            session.asks = replace(asks, notebook=session.asks.notebook)
         await self._operations.record_grants(session, caller, grants)
         if change.task is not None or change.search is not None or change.reset:
             said = [

@@ -40,14 +40,17 @@ class Operation:
     ----------
     gate
         Lets its requests out.
+    session
+        Whose it is.
     journal, clock
         Where it is recorded, and when.
     base
         What stands in each of its events.
     """
 
-    def __init__(self, gate: Gate, journal: Journal, clock: Clock, base: Mapping[str, Any]) -> None:
+    def __init__(self, gate: Gate, session: Session, journal: Journal, clock: Clock, base: Mapping[str, Any]) -> None:
         self.gate = gate
+        self._session = session
         self._journal = journal
         self._clock = clock
         self._base = dict(base)
@@ -109,7 +112,9 @@ class Operation:
             told |= {"score": judgement.score, "category": judgement.category}
         seconds = round(self._clock.monotonic() - self._began, 3)
         outcome = "completed" if error is None else "refused" if isinstance(error, Refused) else "failed"
-        events.append(self._event(outcome, seconds=seconds, cost=self.gate.reserved, **told))
+        self._session.dollars_spent += self.gate.reserved
+        cost, spent = self.gate.reserved, round(self._session.dollars_spent, 6)
+        events.append(self._event(outcome, seconds=seconds, cost=cost, spent=spent, **told))
         await self._journal.write(*events)
 
     def _event(self, outcome: Any, **more: Any) -> Event:
@@ -182,7 +187,7 @@ class Operations:
             "risk": risk or ("read" if not method or method in READS else "write"),
         }
         gate = Gate(self._policy, kind, session, caller, operation_id)
-        operation = Operation(gate, self._journal, self._clock, base)
+        operation = Operation(gate, session, self._journal, self._clock, base)
         task = asyncio.current_task()
         if task is None:  # only a caller outside the engine's loop could cause it
             raise RuntimeError("an operation is opened on the engine's loop only")

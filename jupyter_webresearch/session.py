@@ -78,6 +78,10 @@ class Session:
         self.closed = False
         self.asks = Asks()
         """What it may read by its own and its notebook's asking; a kernel's restart keeps it."""
+        self.changing = asyncio.Lock()
+        """Held while its asks are changed: of two changes at once neither is lost."""
+        self.dollars_spent = 0.0
+        """The price of all that it had sent."""
 
     # ------------------------------------------------------------------ what runs
 

@@ -40,8 +40,8 @@ class Event:
         Of HTTP, or 0.
     bytes, seconds
         Decoded body, and duration; 0 in ``started``.
-    cost
-        Dollars.
+    cost, spent
+        Dollars: of this operation, and of its session so far.
     score, category
         Of the classifier, where it was asked.
     source
@@ -74,6 +74,7 @@ class Event:
     bytes: int = 0
     seconds: float = 0.0
     cost: float = 0.0
+    spent: float = 0.0
     score: float | None = None
     category: str = ""
     source: str = ""

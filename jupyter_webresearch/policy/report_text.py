@@ -34,7 +34,8 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield from _entries(acting["ceiling"])
     yield _heading("This session acts on", acting, unset="asked for none")
     yield from _entries(acting)
-    yield f"Search: {'on' if report['search'] else 'off'}"
+    if "search" in report.get("operations", ("search",)):
+        yield f"Search: {'on' if report['search'] else 'off'}"
     yield f"Task: {one_line(report['task'], 200) or 'none is stated'}"
     yield from _of_engine(report)
 
@@ -71,5 +72,9 @@ def _of_engine(report: Mapping[str, Any]) -> Iterator[str]:
     for row in report.get("budgets", ()):
         again = f", room again in {row['frees_in']:.0f} s" if row.get("frees_in") else ""
         yield f"Budget {row['name']}: {row['used']:g} of {row['size']:g}{again}"
+    if report.get("budgets_fault"):
+        yield f"Budgets can't be told: {one_line(report['budgets_fault'], 300)}"
+    if report.get("dollars_spent"):
+        yield f"Dollars spent by this session: {report['dollars_spent']:g}"
     for host, name in report.get("credentials", {}).items():
         yield f"Credential for {host}: credential:{name}"
