@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from jupyter_webresearch import __version__
-from jupyter_webresearch.commands import check_url, config, doctor, extract, fetch, policy, switch
+from jupyter_webresearch.commands import check_url, config, doctor, extract, fetch, journal, policy, switch
 from jupyter_webresearch.commands.output import NAME, complain, give_up_output, prepare_streams
 from jupyter_webresearch.errors import BadInput, Failed, WebResearchError
 from jupyter_webresearch.surfaces import SURFACES, commands_of, offered, operation_of_command
@@ -30,6 +30,7 @@ COMMANDS = {
     "extract": extract,
     "check-url": check_url,
     "policy": policy,
+    "journal": journal,
     "disable, enable": switch,
     "config": config,
     "doctor": doctor,
@@ -47,6 +48,7 @@ EXAMPLES = {
     "extract": "extract page.html --url https://example.org/page",
     "check-url": "check-url https://example.org/",
     "policy": "policy",
+    "journal": "journal --follow",
     "doctor": "doctor",
 }
 
