@@ -6,10 +6,13 @@ what is off is nowhere to be found. An operation without a row can't be used her
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["SURFACES", "Surface", "commands_of", "magics_of", "offered", "operation_of_command"]
+from jupyter_webresearch.config import OPERATIONS
+
+__all__ = ["SURFACES", "Surface", "commands_of", "magics_of", "offered", "operation_of_command", "report_of"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,14 @@ SURFACES = {
 def offered(on: Collection[str]) -> tuple[str, ...]:
     """Return which of the operations that are on can be used here."""
     return tuple(operation for operation in SURFACES if operation in on)
+
+
+def report_of(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an engine says of a session's policy without what belongs to operations that are not offered."""
+    operations = offered(report["operations"])
+    hidden = {f"WebBudgets.{name}_per_minute" for name in OPERATIONS if name not in operations}
+    budgets = [row for row in report["budgets"] if row["name"] not in hidden]
+    return {**report, "operations": list(operations), "budgets": budgets}
 
 
 def magics_of(operations: Iterable[str]) -> frozenset[str]:

@@ -21,6 +21,7 @@ from jupyter_webresearch.kernel.own_notebook import OwnNotebook
 from jupyter_webresearch.kernel.saving import SaveTarget
 from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
 from jupyter_webresearch.page import Page
+from jupyter_webresearch.surfaces import offered, report_of
 
 if TYPE_CHECKING:
     from jupyter_webresearch.config import Settings
@@ -185,7 +186,6 @@ class LocalClient(Client):
     def operations(self) -> tuple[str, ...]:
         """Return what is on; see :meth:`Client.operations`. No engine is started for it."""
         from jupyter_webresearch.policy.switch import Switch
-        from jupyter_webresearch.surfaces import offered
 
         with self._lock:
             engine = self._engine
@@ -194,12 +194,12 @@ class LocalClient(Client):
     def policy(self) -> dict[str, Any]:
         """Return what bounds this session; see :meth:`Client.policy`."""
         engine = self.engine
-        return self._wait(self._heeding(lambda session, _: engine.policy(session)))
+        return report_of(self._wait(self._heeding(lambda session, _: engine.policy(session))))
 
     def change_policy(self, change: PolicyChange) -> dict[str, Any]:
         """Change what this session asks; see :meth:`Client.change_policy`."""
         engine, caller = self.engine, self._caller()
-        return self._wait(self._heeding(lambda session, _: engine.change_policy(session, change, caller)))
+        return report_of(self._wait(self._heeding(lambda session, _: engine.change_policy(session, change, caller))))
 
     def events(self, **filters: Any) -> list[dict[str, Any]]:
         """Return events of this session's; see :meth:`Client.events`."""

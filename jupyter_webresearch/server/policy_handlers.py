@@ -15,7 +15,7 @@ from jupyter_webresearch.journal.event import KINDS, Outcome
 from jupyter_webresearch.server.base import WebResearchHandler
 from jupyter_webresearch.server.operation import OperationHandler
 from jupyter_webresearch.server.request_body import read_change, read_switch
-from jupyter_webresearch.surfaces import offered
+from jupyter_webresearch.surfaces import offered, report_of
 
 __all__ = ["JournalHandler", "OperationsHandler", "PolicyHandler", "SwitchHandler"]
 
@@ -41,14 +41,14 @@ class PolicyHandler(OperationHandler):
     async def get(self) -> None:
         """Answer with both lists, the budgets and what else holds."""
         engine, session, _ = await self.operation()
-        await self.send_json(_told(await self.run(lambda _: engine.policy(session))))
+        await self.send_json(report_of(await self.run(lambda _: engine.policy(session))))
 
     @allow_unauthenticated
     async def post(self) -> None:
         """Change what the session asks, and answer as to GET."""
         change = await asyncio.to_thread(read_change, self.request.body)
         engine, session, caller = await self.operation()
-        await self.send_json(_told(await self.run(lambda _: engine.change_policy(session, change, caller))))
+        await self.send_json(report_of(await self.run(lambda _: engine.change_policy(session, change, caller))))
 
 
 class SwitchHandler(OperationHandler):
@@ -129,8 +129,3 @@ _FILTERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "since": (_time, "a time with its zone (RFC 3339)"),
     "kernel": (_kernel, "a kernel's id"),
 }
-
-
-def _told(report: dict[str, Any]) -> dict[str, Any]:
-    """Return the report without operations that can't be used here."""
-    return {**report, "operations": list(offered(report["operations"]))}

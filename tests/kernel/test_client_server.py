@@ -17,8 +17,9 @@ from jupyter_webresearch.errors import Failed, Refused
 from jupyter_webresearch.kernel import client as client_module
 from jupyter_webresearch.kernel import connection
 from jupyter_webresearch.kernel.cancellation import Cancellation
-from jupyter_webresearch.kernel.client import Client, DiscoveringClient, ServerLost
+from jupyter_webresearch.kernel.client import Client, ServerLost
 from jupyter_webresearch.kernel.connection import PROTOCOL
+from jupyter_webresearch.kernel.discovering_client import DiscoveringClient
 from jupyter_webresearch.kernel.discovery import ServerAddress
 from jupyter_webresearch.kernel.proof import SERVER_HEADER, KernelIdentity, Proof, server_signature
 from jupyter_webresearch.kernel.server_client import BATCH, PORTION, URLS, ServerClient
@@ -28,7 +29,15 @@ from jupyter_webresearch.server.request_body import MAX_BATCH, MAX_URLS, MAX_VAL
 IDENTITY = KernelIdentity("kernel-id", b"k" * 32)
 REQUEST = FetchRequest("https://secret.example/path")
 HELLO = json.dumps(
-    {"protocol": PROTOCOL, "version": "1", "session": "s", "timeout": 5, "save_timeout": 5, "max_body": 9}
+    {
+        "protocol": PROTOCOL,
+        "version": "1",
+        "session": "s",
+        "timeout": 5,
+        "save_timeout": 5,
+        "max_body": 9,
+        "operations": ["fetch"],
+    }
 ).encode()
 
 
@@ -334,6 +343,7 @@ class Lost(client_module.Client):
         raise ServerLost
 
     fetch_many = extract = check_urls = save = fetch  # type: ignore[assignment]
+    operations = policy = change_policy = events = fetch  # type: ignore[assignment]
 
     def close(self) -> None:
         pass

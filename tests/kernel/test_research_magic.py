@@ -1,0 +1,285 @@
+"""``%webresearch`` in a real IPython shell, on a real engine."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pandas
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from jupyter_webresearch.config import OPERATIONS, Settings, WebBudgets, WebPolicy
+from jupyter_webresearch.errors import BadInput, Refused
+from jupyter_webresearch.kernel import magics
+from jupyter_webresearch.kernel.local_client import LocalClient
+from jupyter_webresearch.kernel.research_magic import SUBCOMMANDS
+from jupyter_webresearch.models import FetchRequest
+from tests.conftest import EngineMaker
+from tests.kernel.test_magics import URL, completions, run, shell  # noqa: F401  # a fixture
+from tests.sites import Site
+
+Loader = Callable[..., InteractiveShell]
+
+
+@pytest.fixture
+def load(shell: InteractiveShell, make_engine: EngineMaker) -> Loader:  # noqa: F811
+    """Return a function that loads our magics under a policy."""
+
+    def load(budgets: WebBudgets | None = None, **policy: Any) -> InteractiveShell:
+        settings = Settings(policy=WebPolicy(**policy), budgets=budgets or WebBudgets())
+        magics.load(shell, LocalClient(settings, engine=make_engine(settings)), settings)
+        return shell
+
+    return load
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[[InteractiveShell, str], str]:
+    """Return a function that runs a line and returns what it printed."""
+
+    def said(shell: InteractiveShell, line: str) -> str:  # noqa: F811
+        capsys.readouterr()
+        run(shell, line)
+        return capsys.readouterr().out
+
+    return said
+
+
+# The lists.
+
+
+def test_policy_prints_both_lists_always(load: Loader, said: Callable[..., str]) -> None:
+    told = said(load(ceiling=["*.example.org", "no/entry"], ask="listed"), "%webresearch policy")
+    assert "*.example.org: example.org and every name below it" in told
+    assert "no/entry: dropped, it has a path" in told
+    assert re.search(r"^This session reads: nowhere", told, re.MULTILINE)
+    assert re.search(r"^This session acts on: nowhere", told, re.MULTILINE)
+
+
+def test_nothing_set_is_said_too(load: Loader, said: Callable[..., str]) -> None:
+    told = said(load(), "%webresearch policy")
+    assert "internet:unrestricted (not set)" in told
+    assert "This session reads: internet:unrestricted" in told
+
+
+def test_allow_lets_a_host_be_read(load: Loader, said: Callable[..., str], site: Site) -> None:
+    loaded = load(ask="listed")
+    with pytest.raises(Refused) as caught:
+        run(loaded, f"%webfetch {URL}/article")
+    assert caught.value.code == "not_allowed"
+    assert "%webresearch allow www.example.org" in caught.value.message
+    assert said(loaded, "%webresearch allow www.example.org") == "this session reads: www.example.org\n"
+    assert run(loaded, f"%webfetch {URL}/article").status == 200
+    assert site.paths() == ["/article"]
+
+
+def test_allow_adds_replaces_and_forgets(load: Loader, said: Callable[..., str]) -> None:
+    loaded = load()
+    assert said(loaded, "%webresearch allow a.example b.example").endswith("reads: a.example, b.example\n")
+    assert said(loaded, "%webresearch allow *.c.example").endswith("reads: a.example, b.example, *.c.example\n")
+    assert said(loaded, "%webresearch allow d.example --only").endswith("reads: d.example\n")
+    assert said(loaded, "%webresearch allow --only").endswith("reads: nowhere\n")
+    assert said(loaded, "%webresearch allow --reset").endswith("reads: internet:unrestricted\n")
+
+
+def test_hosts_come_from_variables_and_before_a_comment(load: Loader, said: Callable[..., str]) -> None:
+    loaded = load()
+    loaded.user_ns["hosts"] = ["a.example", "b.example"]
+    told = said(loaded, "%webresearch allow {hosts} --only   # what the paper cites;")
+    assert told.endswith("reads: a.example, b.example\n")
+
+
+def test_what_is_dropped_is_named(load: Loader, said: Callable[..., str]) -> None:
+    told = said(load(), "%webresearch allow a.example https://b.example/")
+    assert "this session reads: a.example\n" in told
+    assert "https://b.example/: dropped, it is a URL" in told
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "code"),
+    [
+        ("allow other.example", Refused, "not_allowed"),
+        ("allow *", BadInput, "bad_request"),
+        ("allow-actions *.example.org", BadInput, "bad_request"),
+        ("allow-actions other.example", Refused, "not_allowed"),
+        ("task " + "x" * 3000, BadInput, "bad_request"),
+    ],
+)
+def test_what_lies_outside_changes_nothing(
+    load: Loader, capsys: pytest.CaptureFixture[str], line: str, error: type[Exception], code: str
+) -> None:
+    loaded = load(ceiling=["*.example.org"])
+    before = magics_policy(loaded)
+    outcome = loaded.run_cell(f"%webresearch {line}\nreached = 1")
+    assert isinstance(outcome.error_in_exec, error)
+    assert outcome.error_in_exec.code == code
+    (shown,) = capsys.readouterr().out.strip().splitlines()
+    assert f"[{code}]" in shown
+    assert "reached" not in loaded.user_ns
+    assert magics_policy(loaded) == before
+
+
+def magics_policy(loaded: InteractiveShell) -> Any:
+    return loaded.magics_manager.magics["line"]["webresearch"].__self__._client.policy()
+
+
+def test_actions_are_asked_for_by_exact_host(load: Loader, said: Callable[..., str]) -> None:
+    loaded = load()
+    assert said(loaded, "%webresearch allow-actions a.example b.example").endswith("acts on: a.example, b.example\n")
+    assert said(loaded, "%webresearch allow-actions b.example").endswith("acts on: b.example\n")
+    assert said(loaded, "%webresearch allow-actions --none").endswith("acts on: nowhere\n")
+    told = said(load(ceiling=["a.example"]), "%webresearch allow-actions a.example b.example")
+    assert "acts on: a.example\n" in told
+    assert "b.example: nothing" in told
+
+
+def test_the_task(load: Loader, said: Callable[..., str]) -> None:
+    loaded = load()
+    assert said(loaded, "%webresearch task") == "no task is stated\n"
+    assert said(loaded, '%webresearch task "tides of the North Sea"') == "tides of the North Sea\n"
+    assert said(loaded, "%webresearch task") == "tides of the North Sea\n"
+    assert said(loaded, "%webresearch task --and more") == "--and more\n"
+    assert said(loaded, '%webresearch task ""') == "no task is stated\n"
+
+
+def test_a_session_says_whether_it_searches(load: Loader, said: Callable[..., str]) -> None:
+    loaded = load()
+    assert said(loaded, "%webresearch search off") == "search is off in this session\n"
+    assert magics_policy(loaded)["search"] is False
+    assert said(loaded, "%webresearch search on") == "search is on in this session\n"
+
+
+# The journal and the budgets.
+
+
+def test_the_journal_is_a_data_frame(load: Loader) -> None:
+    loaded = load()
+    run(loaded, f"%webfetch {URL}/article;")
+    loaded.run_cell("%webfetch http://10.0.0.1/")
+    frame = run(loaded, "%webresearch journal")
+    assert isinstance(frame, pandas.DataFrame)
+    fetches = frame[frame.kind == "fetch"]
+    assert list(fetches.outcome) == ["started", "completed", "started", "refused"]
+    assert set(fetches.channel) == {"kernel"}
+    assert fetches.time.is_monotonic_increasing
+    assert fetches.iloc[-1].code == "blocked_address"
+    assert list(run(loaded, "%webresearch journal -n 1").outcome) == ["refused"]
+
+
+def test_the_journal_is_this_sessions(load: Loader, make_engine: EngineMaker) -> None:
+    loaded = load()
+    other = make_engine()
+    other.submit(other.fetch(other.session("another"), FetchRequest(f"{URL}/article"))).result(60)
+    assert {"operation", "outcome", "kind"} <= set(run(loaded, "%webresearch journal").columns)
+    assert len(run(loaded, "%webresearch journal --all")) == 0
+
+
+def test_the_journal_without_pandas(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = load()
+    run(loaded, f"%webfetch {URL}/article;")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    events = run(loaded, "%webresearch journal --list")
+    assert [event["outcome"] for event in events if event["kind"] == "fetch"] == ["started", "completed"]
+    outcome = loaded.run_cell("%webresearch journal")
+    assert "jupyter-webresearch[pandas]" in str(outcome.error_in_exec)
+    assert "--list" in str(outcome.error_in_exec)
+
+
+def test_budgets(load: Loader, said: Callable[..., str]) -> None:
+    loaded = load(WebBudgets(kernel_per_minute=7))
+    run(loaded, f"%webfetch {URL}/article;")
+    assert re.search(r"kernel_per_minute: 1 of 7 in 60 s", said(loaded, "%webresearch budgets"))
+
+
+# What is written, and the help.
+
+ARGUMENTS = {
+    "%webresearch allow a.example?": "allow a.example?",
+    "frame = %webresearch journal": "journal",
+    "%webresearch journal;": "journal",
+    "%webresearch task 'why? # because' # a comment": "task 'why? # because'",
+    "%webresearch": "",
+}
+
+
+@pytest.mark.parametrize("cell", ARGUMENTS)
+def test_the_line_reaches_the_magic_as_written(load: Loader, cell: str) -> None:
+    code = load().transform_cell(cell)
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    given = [c.args for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "run_line_magic"]
+    assert [[ast.literal_eval(a) for a in args] for args in given] == [["webresearch", ARGUMENTS[cell]]]
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_every_subcommand_has_help(load: Loader, said: Callable[..., str], name: str) -> None:
+    told = said(load(), f"%webresearch {name} --help")
+    assert told.startswith(f"usage: %webresearch {name}")
+    assert SUBCOMMANDS[name].about[1:] in " ".join(told.split())
+    assert said(load(), f"%webresearch help {name}") == told
+
+
+@pytest.mark.parametrize("line", ["", "help", "-h", "--help"])
+def test_help_lists_what_there_is(load: Loader, said: Callable[..., str], line: str) -> None:
+    told = said(load(), f"%webresearch {line}")
+    for name, sub in SUBCOMMANDS.items():
+        assert (f"%webresearch {sub.usage}" in told) is (name != "search")  # nothing searches yet
+    assert "%webfetch --help" in told
+    assert max(map(len, told.splitlines())) <= 120
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("nothing", "%webresearch has no 'nothing'; %webresearch help lists what it has"),
+        ("allow", "%webresearch allow takes hosts"),
+        ("allow a.example --nope", "%webresearch allow: unrecognized arguments: --nope"),
+        ("allow-actions", "%webresearch allow-actions takes either hosts or --none"),
+        ("allow-actions a.example --none", "%webresearch allow-actions takes either hosts or --none"),
+        ("search maybe", "%webresearch search: argument state: invalid choice: 'maybe'"),
+        ("journal -n 0", "%webresearch journal -n takes a number from 1 to 10,000"),
+        ("journal -n x", "%webresearch journal: argument -n: invalid int value: 'x'"),
+        ("allow {missing}", "the variable 'missing' does not exist"),
+        ("help nothing", "%webresearch has no 'nothing'"),
+    ],
+)
+def test_a_usage_error_is_one_line(load: Loader, capsys: pytest.CaptureFixture[str], line: str, shown: str) -> None:
+    assert not load().run_cell(f"%webresearch {line}").success
+    said = capsys.readouterr()
+    assert (said.out + said.err).strip().startswith(f"UsageError: {shown}")
+    assert (said.out + said.err).strip().count("\n") == 0
+
+
+def test_a_tab_completes_subcommands_and_options(load: Loader) -> None:
+    loaded = load()
+    assert completions(loaded, "%webresearch ") >= {"allow", "allow-actions", "policy", "journal", "help"}
+    assert "allow-actions" in completions(loaded, "%webresearch al")
+    assert completions(loaded, "%webresearch allow --") >= {"--only", "--reset", "--help"}
+    assert "policy" in completions(loaded, "%webresearch help po")
+    magics.unload(loaded)
+    assert "allow" not in completions(loaded, "%webresearch al")
+
+
+def test_what_settings_switch_off_is_not_loaded(load: Loader, capsys: pytest.CaptureFixture[str]) -> None:
+    loaded = load(enabled=False)
+    assert loaded.find_line_magic("webfetch") is loaded.find_cell_magic("webfetch") is None
+    assert "--raw" not in completions(loaded, "%webfetch --ra")
+    run(loaded, "%webresearch help")
+    told = capsys.readouterr().out
+    assert "Reading the web is switched off" in told
+    assert not any(re.search(rf"\b(web)?{operation}\b", told) for operation in OPERATIONS)
+    outcome = loaded.run_cell("%webfetch http://www.example.org/")
+    assert "webfetch" in str(outcome.error_in_exec)
+
+
+def test_what_is_switched_off_live_says_so(load: Loader, make_engine: EngineMaker) -> None:
+    loaded = load()
+    client = loaded.magics_manager.magics["line"]["webresearch"].__self__._client
+    client.engine.submit(client.engine.switch("fetch", False, client._caller())).result(60)
+    for line in ("--help", f"{URL}/article"):
+        with pytest.raises(Refused) as caught:
+            run(loaded, f"%webfetch {line}")
+        assert caught.value.code == "disabled"

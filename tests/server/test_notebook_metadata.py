@@ -1,0 +1,191 @@
+"""What a notebook's metadata ask narrows its runs: real server, real kernel, real files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.running import Caller, Kernel, ThreadServer, start_kernel, start_session
+from tests.server.test_policy_routes import by_kernel
+from tests.server.test_routes import PAGE, is_error
+
+OTHER = "http://other.example/article"
+
+
+def write(path: Path, webresearch: Any = None, **metadata: Any) -> None:
+    """Write a notebook as Jupyter does, its time of saving never the same."""
+    if webresearch is not None:
+        metadata["webresearch"] = webresearch
+    before = path.stat().st_mtime_ns if path.exists() else 0
+    notebook = {"cells": [], "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    path.write_text(json.dumps(notebook))
+    while path.stat().st_mtime_ns == before:
+        path.touch()
+
+
+@pytest.fixture
+def notebook(server: ThreadServer, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A notebook of this test's own, in a folder."""
+    path = server.folders.root / "sub" / f"{request.node.name.split('[')[0]}.ipynb"
+    path.parent.mkdir(exist_ok=True)
+    write(path)
+    yield path
+    path.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def kernel(server: ThreadServer, notebook: Path) -> Iterator[Kernel]:
+    """The notebook's kernel."""
+    kernel = start_session(server.caller(), server.folders.runtime, f"sub/{notebook.name}")
+    yield kernel
+    kernel.close()
+    server.caller()("DELETE", f"api/kernels/{kernel.id}")
+
+
+def codes(server: ThreadServer, kernel: Kernel, *urls: str) -> list[str]:
+    answers = [by_kernel(server, kernel, "POST", "fetch", {"url": url}) for url in urls]
+    return [answer.json.get("code", "read") for answer in answers]
+
+
+def asks_of(server: ThreadServer, kernel: Kernel) -> Any:
+    return by_kernel(server, kernel, "GET", "policy").json
+
+
+def test_metadata_narrow_every_run(server: ThreadServer, kernel: Kernel, notebook: Path) -> None:
+    assert codes(server, kernel, PAGE, OTHER) == ["read", "read"]
+    write(notebook, {"allow": ["other.example"], "task": "tides"})
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+    assert asks_of(server, kernel)["task"] == "tides"
+    kernel.run("import jupyter_webresearch as web")
+    code = f"try:\n    web.fetch({PAGE!r})\nexcept web.Refused as error:\n    print(error.code)"
+    assert kernel.run(code).strip() == "not_allowed"
+    write(notebook)
+    assert codes(server, kernel, PAGE) == ["read"]
+
+
+def test_a_session_replaces_what_metadata_ask(server: ThreadServer, kernel: Kernel, notebook: Path) -> None:
+    write(notebook, {"allow": []})
+    assert codes(server, kernel, PAGE) == ["not_allowed"]
+    kernel.run("%load_ext jupyter_webresearch")
+    assert kernel.run("%webresearch allow www.example.org").strip() == "this session reads: www.example.org"
+    assert codes(server, kernel, PAGE, OTHER) == ["read", "not_allowed"]
+
+
+def test_asks_outlive_a_restart(server: ThreadServer, call: Caller, kernel: Kernel) -> None:
+    kernel.run("import jupyter_webresearch as web; web.allow('other.example')")
+    assert call("POST", f"api/kernels/{kernel.id}/restart", {}).status == 200
+    kernel.client.wait_for_ready(timeout=60)
+    server.on_loop(server.extension.life.sweep)
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+
+
+def test_a_renamed_notebook_stays_bound(server: ThreadServer, call: Caller, kernel: Kernel, notebook: Path) -> None:
+    write(notebook, {"allow": ["other.example"]})
+    renamed = f"sub/renamed-{notebook.name}"
+    assert call("PATCH", f"api/contents/sub/{notebook.name}", {"path": renamed}).status == 200
+    session = next(one for one in call("GET", "api/sessions").json if one["kernel"]["id"] == kernel.id)
+    assert call("PATCH", f"api/sessions/{session['id']}", {"path": renamed}).status == 200
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+    (*_, last) = by_kernel(server, kernel, "GET", "journal").json["events"]
+    assert last["notebook"] == renamed
+    write(server.folders.root / renamed, {"allow": ["www.example.org"]})
+    assert codes(server, kernel, PAGE, OTHER) == ["read", "not_allowed"]
+
+
+def test_what_can_not_be_read_narrows(server: ThreadServer, kernel: Kernel, notebook: Path) -> None:
+    write(notebook, {"allow": "www.example.org", "more": 1})
+    assert codes(server, kernel, PAGE) == ["not_allowed"]
+    faults = {row["entry"] for row in asks_of(server, kernel)["notebook"]["faults"]}
+    assert faults == {"allow", "more"}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "[" * 100_000, '{"metadata": []}', "\xff"], ids=str.__len__)
+def test_a_notebook_that_can_not_be_read(server: ThreadServer, kernel: Kernel, notebook: Path, text: str) -> None:
+    notebook.write_bytes(text.encode("latin-1"))
+    answer = by_kernel(server, kernel, "POST", "fetch", {"url": PAGE})
+    is_error(answer, 500, "config")
+    assert notebook.name in answer.json["message"]
+    write(notebook, {"allow": ["other.example"]})
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+    notebook.write_bytes(text.encode("latin-1"))  # the last known holds
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+    assert by_kernel(server, kernel, "POST", "check-url", {"urls": [PAGE]}).status == 200
+
+
+@pytest.mark.parametrize("gone", ["deleted", "empty"])
+def test_where_there_is_no_notebook_nothing_narrows(
+    server: ThreadServer, kernel: Kernel, notebook: Path, gone: str
+) -> None:
+    write(notebook, {"allow": []})
+    assert codes(server, kernel, PAGE) == ["not_allowed"]
+    if gone == "deleted":
+        notebook.unlink()
+    else:
+        notebook.write_text(" \n")
+    assert codes(server, kernel, PAGE) == ["read"]
+
+
+def test_a_kernel_without_a_session_has_no_notebook(server: ThreadServer) -> None:
+    kernel = start_kernel(server.caller(), server.folders.runtime)
+    assert codes(server, kernel, PAGE) == ["read"]
+    assert asks_of(server, kernel)["notebook"]["is_set"] is False
+    kernel.close()
+
+
+def test_a_file_is_read_when_it_was_saved(
+    server: ThreadServer, kernel: Kernel, notebook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+    get = server.app.contents_manager.get
+
+    def counted(path: str, content: bool = True, **more: Any) -> Any:
+        read.append(content)
+        return get(path, content=content, **more)
+
+    monkeypatch.setattr(server.app.contents_manager, "get", counted)
+    write(notebook, {"allow": ["www.example.org"]})
+    assert codes(server, kernel, PAGE, PAGE, PAGE) == ["read"] * 3
+    assert read == [False, True, False, False]
+
+
+def test_another_contents_manager_makes_its_own_notebooks(
+    server: ThreadServer, kernel: Kernel, notebook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As managers do whose notebooks are Markdown or scripts."""
+    get = server.app.contents_manager.get
+
+    async def converting(path: str, content: bool = True, type: str | None = None, **more: Any) -> Any:
+        if content and type == "file":
+            return {"content": "---\ntitle: no JSON\n---\n"}
+        return await get(path, content=content, type=type, **more)
+
+    monkeypatch.setattr(server.app.contents_manager, "get", converting)
+    write(notebook, {"allow": ["other.example"]})
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+
+
+def test_a_session_manager_that_fails_fails_nothing(
+    server: ThreadServer, kernel: Kernel, notebook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(notebook, {"allow": ["other.example"]})
+    assert codes(server, kernel, PAGE) == ["not_allowed"]
+
+    async def failing(**_: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(server.app.session_manager, "get_session", failing)
+    monkeypatch.setattr("jupyter_webresearch.server.notebook_of_kernel._log.disabled", True)
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+
+
+def test_a_console_on_the_same_kernel_is_not_its_notebook(
+    server: ThreadServer, call: Caller, kernel: Kernel, notebook: Path
+) -> None:
+    write(notebook, {"allow": ["other.example"]})
+    body = {"path": "console-1", "type": "console", "name": "console", "kernel": {"id": kernel.id}}
+    assert call("POST", "api/sessions", body).status == 201
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
