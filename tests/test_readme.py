@@ -87,7 +87,7 @@ def command_lines() -> list[str]:
 @pytest.mark.parametrize("line", command_lines())
 def test_a_command_line_is_understood(line: str) -> None:
     ours, settings = cli._split(shlex.split(line, comments=True))
-    arguments = cli._parser().parse_args(ours)
+    arguments = cli._parser(frozenset()).parse_args(ours)
     assert "run" in arguments or "run_unloaded" in arguments
     usage_error = getattr(arguments, "usage_error", None)
     assert usage_error is None or not usage_error(arguments)
@@ -96,7 +96,7 @@ def test_a_command_line_is_understood(line: str) -> None:
 
 def test_every_command_is_in_the_readme() -> None:
     shown = {line.removeprefix(PROGRAM).split()[0] for line in code(README) if line.startswith(PROGRAM)}
-    assert shown == {"fetch", "extract", "check-url", "config", "doctor"}
+    assert shown == {"fetch", "extract", "check-url", "policy", "journal", "disable", "enable", "config", "doctor"}
 
 
 def test_what_make_is_asked_for_is_in_the_makefile() -> None:
