@@ -33,10 +33,10 @@ SCHEMAS = {
 SECRET = "s3cr3tValue"
 FULL = event(
     "0a1b", kind="search", session="kernel:1", channel="tool", kernel="1", notebook="a/b.ipynb", arguments="f" * 64,
-    method="POST", url=f"https://u:{SECRET}@example.org/?token={SECRET}", status=200, bytes=12, seconds=0.25, cost=0.01, spent=0.02,
-    final_url=f"https://example.org/#{SECRET}", score=0.0, category="other", source="live", risk="write", code="robots",
-    reason=f"password={SECRET}", setting="WebPolicy.robots", title="words of a page", excerpt="words of a page",
-    provider="p", query=f"Bearer {SECRET}", results=0, scope="s",
+    method="POST", url=f"https://u:{SECRET}@example.org/?token={SECRET}", status=200, bytes=12, seconds=0.25, cost=0.01,
+    spent=0.02, final_url=f"https://example.org/#{SECRET}", score=0.0, category="other", source="live", risk="write",
+    code="robots", reason=f"password={SECRET}", setting="WebPolicy.robots", title="words of a page",
+    excerpt="words of a page", provider="p", query=f"Bearer {SECRET}", results=0, scope="s",
 )  # fmt: skip
 
 
