@@ -28,8 +28,8 @@ FULL = Event(
     operation="0a1b", outcome="completed", kind="search", time="2026-12-01T10:00:00.123+00:00", session="kernel:1",
     channel="tool", kernel="1", notebook="a/b.ipynb", arguments="f" * 64, method="GET", url="https://example.org/",
     final_url="https://example.org/b", status=200, bytes=12, seconds=0.25, cost=0.001, spent=0.002, score=0.5,
-    category="other", source="live", risk="act", code="robots", reason="r", setting="WebPolicy.robots", title="\ud800 潮",
-    excerpt="e", provider="p", query="q", results=0, scope="s",
+    category="other", source="live", risk="act", code="robots", reason="r", setting="WebPolicy.robots",
+    title="\ud800 潮", excerpt="e", provider="p", query="q", results=0, scope="s",
 )  # fmt: skip
 
 
