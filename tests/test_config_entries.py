@@ -9,7 +9,7 @@ import pytest
 from traitlets import TraitError
 from traitlets.config import Config
 
-from jupyter_webresearch import cli, doctor
+from jupyter_webresearch import cli
 from jupyter_webresearch.config import CONFIGURABLES, Settings, WebPolicy, settings_of
 from jupyter_webresearch.config_entries import (
     agent_token,
@@ -24,6 +24,7 @@ from jupyter_webresearch.config_entries import (
 from jupyter_webresearch.config_loading import explain
 from jupyter_webresearch.config_sources import command_line_config, command_line_level, environment_level
 from jupyter_webresearch.config_traits import Line, Table, allowed
+from jupyter_webresearch.doctor import installation
 from jupyter_webresearch.errors import Failed
 from tests.test_config_loading import Levels, other_value
 
@@ -280,7 +281,7 @@ def test_the_doctor_does_not_tell_it(monkeypatch, levels):
     levels.write(levels.system, {"WebBudgets": {"storage": STORAGE}})
     monkeypatch.setattr(paths, "SYSTEM_CONFIG_PATH", [str(levels.system)])
     monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(levels.user))
-    _, finding = doctor._settings(None, {"JUPYTER_WEBRESEARCH_WEBBUDGETS_STORAGE": f"{STORAGE}x"})
+    _, finding = installation.read_settings(None, {"JUPYTER_WEBRESEARCH_WEBBUDGETS_STORAGE": f"{STORAGE}x"})
     assert (finding.state, SECRET in str(finding)) == ("warn", False)
     assert "redis://...@" in finding.detail
 

@@ -10,14 +10,16 @@ from importlib import metadata
 
 import pytest
 
-from jupyter_webresearch import cli, doctor
+from jupyter_webresearch import cli
 from jupyter_webresearch.config import Settings
 from jupyter_webresearch.config_sources import command_line_config
-from jupyter_webresearch.doctor import LINUX_FENCES, Finding, examine
+from jupyter_webresearch.doctor import Finding, examine, network, workers
+from jupyter_webresearch.doctor.workers import LINUX_FENCES
 
 NAMES = [
-    "python", "packages", "settings", "hosts", "server extension", "extraction workers", "certificates",
-    "temporary folder", "runtime folder", "proxies",
+    "python", "packages", "settings", "server extension", "extraction workers", "temporary folder", "runtime folder",
+    "journal", "budgets", "certificates", "source addresses", "proxies", "upstream proxy", "hosts",
+    "robots and identity", "credentials", "classifier",
 ]  # fmt: skip
 
 
@@ -25,6 +27,7 @@ NAMES = [
 def folders(monkeypatch, tmp_path):
     monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
     (tmp_path / "config").mkdir()
     return tmp_path
@@ -33,7 +36,8 @@ def folders(monkeypatch, tmp_path):
 @pytest.fixture
 def no_worker(monkeypatch):
     """Leave the one slow check out."""
-    monkeypatch.setattr(doctor, "_workers", lambda _settings: Finding("extraction workers", "ok", "left out"))
+    left_out = Finding("extraction workers", "ok", "left out")
+    monkeypatch.setattr(workers, "extraction_workers", lambda _settings: left_out)
 
 
 def findings(environ=None, **options):
@@ -154,7 +158,7 @@ def test_a_worker_that_does_not_start_is_found(monkeypatch):
     from jupyter_webresearch.extraction import pool
 
     monkeypatch.setattr(pool, "worker_command", lambda: (sys.executable, "-c", "raise SystemExit(3)"))
-    found = doctor._workers(Settings())
+    found = workers.extraction_workers(Settings())
     assert found.state == "fail"
     assert found.mend
 
@@ -163,8 +167,8 @@ def test_a_worker_without_all_fences_is_found(monkeypatch):
     async def half(_settings):
         return ("audit hook",), 0.5, 2
 
-    monkeypatch.setattr(doctor, "_try_worker", half)
-    found = doctor._workers(Settings())
+    monkeypatch.setattr(workers, "try_worker", half)
+    found = workers.extraction_workers(Settings())
     assert found.state == "warn"
     assert "address space" in found.mend
 
@@ -185,7 +189,7 @@ def test_a_full_disk_is_found(monkeypatch, no_worker):
 
 
 def test_a_fault_in_one_check_leaves_the_others(monkeypatch, no_worker):
-    monkeypatch.setattr(doctor, "_certificates", lambda: 1 / 0)
+    monkeypatch.setattr(network, "certificates", lambda _settings: 1 / 0)
     found = findings()
     assert list(found) == NAMES
     assert found["certificates"].state == "fail"
