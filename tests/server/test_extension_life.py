@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 from pathlib import Path
 
 import psutil
@@ -54,6 +55,10 @@ def test_a_server_stops_whose_engine_could_never_be_made(
         assert server.caller()("POST", "webresearch/fetch", ARTICLE).json["code"] == "internal"
 
 
+async def current_thread() -> threading.Thread:
+    return threading.current_thread()
+
+
 @pytest.mark.parametrize(
     ("route", "body", "accept"),
     [
@@ -69,6 +74,7 @@ def test_stopping_while_something_runs(web: Site, tmp_path: Path, route: str, bo
         call = server.caller()
         call("POST", "webresearch/fetch", ARTICLE)  # so that there is something to leave behind
         engine = server.on_loop(server.extension.engine)
+        thread = engine.submit(current_thread()).result(30)
         workers = [psutil.Process(pid) for pid in engine._pool.pids]
         connection = call.connect()
         connection.request(
@@ -78,8 +84,7 @@ def test_stopping_while_something_runs(web: Site, tmp_path: Path, route: str, bo
     last = json.loads(connection.getresponse().read().splitlines()[-1])
     connection.close()
     assert last.get("error", last)["code"] == "cancelled"
-    assert engine._thread is not None
-    assert not engine._thread.is_alive()
+    assert not thread.is_alive()
     assert [thread for thread in engine._pool._threads._threads if thread.is_alive()] == []
     assert workers
     assert [worker for worker in workers if worker.is_running()] == []
