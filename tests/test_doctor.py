@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import sys
@@ -10,7 +11,7 @@ from importlib import metadata
 
 import pytest
 
-from jupyter_webresearch import cli
+from jupyter_webresearch import cli, doctor
 from jupyter_webresearch.config import Settings
 from jupyter_webresearch.config_sources import command_line_config
 from jupyter_webresearch.doctor import Finding, examine, network, workers
@@ -62,6 +63,36 @@ def test_the_command_prints_a_line_a_check(capsys, no_worker):
     assert {line[:4].strip() for line in lines} <= {"ok", "warn", "fail"}
     assert status == (1 if any(line.startswith("fail") for line in lines) else 0)
     assert err == ""
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("columns", [60, 120])
+def test_on_a_terminal_lines_end_between_words(capsys, monkeypatch, columns):
+    command = f"{sys.executable} -m pip install {'package ' * 30}"
+    path = "/a/folder" * 20
+    said = [
+        Finding("first", "warn", "words with no end " * 20, "and what to do " * 20),
+        Finding("second", "fail", f"a\nb \x1b[2J {path} is long", command.strip()),
+    ]
+    monkeypatch.setattr(doctor, "examine", lambda _cli: iter(said))
+    assert cli.main(["doctor"]) == 1
+    in_a_file = capsys.readouterr().out
+    assert len(in_a_file.splitlines()) == 4
+    monkeypatch.setenv("COLUMNS", str(columns))
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    cli.main(["doctor"])
+    shown = terminal.getvalue()
+    lines = shown.splitlines()
+    assert shown.split() == in_a_file.split()
+    assert "\x1b" not in shown
+    assert f"      -> {command.strip()}" in lines  # to be copied
+    assert [line for line in lines if len(line) > columns and path not in line and command.strip() not in line] == []
+    assert all(line.startswith(("warn  ", "fail  ", "      ")) for line in lines)
 
 
 def test_the_command_prints_json(capsys, no_worker):

@@ -113,7 +113,7 @@ def classifier(settings: Settings, environ: Mapping[str, str]) -> Finding:
     except WebResearchError as error:
         mend = "correct WebClassifier.url; until then nothing starts"
         return Finding("classifier", "fail", f"{chosen.url}: {error.message}", mend)
-    detail = f"{chosen.model or 'a model without a name'} at {chosen.url}"
+    detail = f"{chosen.model} at {chosen.url}" if chosen.model else chosen.url
     faults = _classifier_faults(chosen, url, settings, environ)
     if faults:
         mend = "mend that; until then GET and HEAD go out without its judgement, and nothing else does"
