@@ -8,7 +8,6 @@ import hmac
 import os
 import sqlite3
 import stat
-import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -110,7 +109,8 @@ async def test_closing_writes_what_waits_and_is_done_once(journal: Journal, fold
     await asyncio.gather(closing, writing)
     await journal.close()
     assert operations(read_events(folder)) == ["a"]
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("webresearch-journal")]
+    assert journal._threads._threads
+    assert not [thread for thread in journal._threads._threads if thread.is_alive()]
 
 
 async def test_listeners_hear_of_events_when_they_are_written(folder: Path) -> None:
