@@ -21,7 +21,7 @@ from jupyter_webresearch.journal.file import journal_files, lock_file
 from jupyter_webresearch.journal.journal import Journal
 from jupyter_webresearch.journal.lock import exclusive
 from jupyter_webresearch.journal.reader import read_events
-from tests.journal.writing import SMALL, event, journal_in, operations, query, write
+from tests.journal.writing import SMALL, event, journal_in, operations, query, tear, write
 
 FULL = Event(
     operation="0a1b", outcome="completed", kind="search", time="2026-12-01T10:00:00.123+00:00", session="kernel:1",
@@ -246,6 +246,25 @@ def test_a_damaged_file_is_moved_aside(folder: Path, damage: str, caplog: pytest
     assert aside.read_bytes() == before
     (record,) = caplog.records
     assert (record.levelname, aside.name in record.message) == ("WARNING", True)
+
+
+def test_a_full_file_with_a_torn_transaction_is_mended_before_it_is_renamed(folder: Path) -> None:
+    write(folder, *(event(str(number), title="t" * 1000) for number in range(80)), max_size=SMALL)
+    tear(folder / "journal.sqlite")
+    write(folder, event("after"), max_size=SMALL)
+    assert operations(read_events(folder)) == [*map(str, range(80)), "after"]
+    assert query(folder / "journal.1.sqlite", "PRAGMA integrity_check") == [("ok",)]
+
+
+async def test_what_had_ended_is_not_thought_to_run_after_damage(folder: Path) -> None:
+    journal = journal_in(folder, max_size=SMALL)
+    await journal.write(event("a", "started"), *(event("b", title="t" * 1000) for _ in range(80)))
+    await journal.write(event("a"))  # in a new file; in the old one it runs
+    (folder / "journal.sqlite").write_bytes(b"x" * 5000)
+    await journal.write(event("c"))
+    await journal.close()
+    assert query(folder / "journal.1.sqlite", "SELECT operation FROM running") == [("a",)]
+    assert query(folder / "journal.sqlite", "SELECT operation FROM running") == []
 
 
 def test_damaged_files_do_not_pile_up(folder: Path) -> None:

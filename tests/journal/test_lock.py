@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_webresearch.journal import lock
 from jupyter_webresearch.journal.lock import LockTimeout, exclusive
 from jupyter_webresearch.journal.writer import LONGEST_OPERATION, Writer
 from tests.journal.writing import start
@@ -18,6 +19,7 @@ from tests.journal.writing import start
 HOLDING = """
 import sys
 from pathlib import Path
+from jupyter_webresearch.journal import lock
 from jupyter_webresearch.journal.lock import exclusive
 with exclusive(Path(sys.argv[1]), 5):
     print("held", flush=True)
@@ -62,6 +64,12 @@ def test_a_lock_on_a_deleted_file_is_none(tmp_path: Path) -> None:
         path.unlink()
         with exclusive(path, 1), pytest.raises(LockTimeout), exclusive(path, 0):
             pass
+    descriptor = os.open(path, os.O_RDWR)  # as who opens it just before it is deleted and made anew
+    path.unlink()
+    assert not lock._is_mine(descriptor, path)
+    path.touch()
+    assert not lock._is_mine(descriptor, path)
+    os.close(descriptor)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -69,6 +77,7 @@ def test_a_fork_does_not_keep_it(tmp_path: Path) -> None:
     forking = """
 import os, sys
 from pathlib import Path
+from jupyter_webresearch.journal import lock
 from jupyter_webresearch.journal.lock import exclusive
 with exclusive(Path(sys.argv[1]), 5):
     reading, writing = os.pipe()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from jupyter_webresearch.journal import reader
 from jupyter_webresearch.journal.file import journal_files, lock_file
 from jupyter_webresearch.journal.lock import exclusive
 from jupyter_webresearch.journal.reader import follow, read_events, to_dataframe
-from tests.journal.writing import SMALL, event, operations, query, write
+from tests.journal.writing import SMALL, event, operations, query, tear, write
 
 BEGIN = datetime(2026, 12, 1, tzinfo=timezone.utc)
 
@@ -162,18 +160,7 @@ def test_what_can_not_be_read_is_said(folder: Path, fault: str, monkeypatch: pyt
 
 def test_a_transaction_that_was_cut_is_undone_by_a_reader(folder: Path) -> None:
     before = read_events(folder)
-    dying = """
-import os, sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("PRAGMA cache_size = 1")  # has it write before the end
-connection.execute("BEGIN IMMEDIATE")
-(last,) = connection.execute("SELECT max(number) FROM events").fetchone()
-for number in range(last + 1, last + 200):
-    connection.execute("INSERT INTO events VALUES (?, '', 'torn', '', '', '', '', ?)", (number, "x" * 2000))
-os._exit(0)
-"""
-    subprocess.run([sys.executable, "-c", dying, str(folder / "journal.sqlite")], check=True)
-    assert (folder / "journal.sqlite-journal").stat().st_size > 0
+    tear(folder / "journal.sqlite")
     assert read_events(folder) == before
     assert query(folder / "journal.sqlite", "PRAGMA integrity_check") == [("ok",)]
 

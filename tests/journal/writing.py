@@ -92,3 +92,21 @@ def operations(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 def json_lines(text: str) -> list[Any]:
     return [json.loads(line) for line in text.splitlines()]
+
+
+TEARING = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")  # has it write before the end
+connection.execute("BEGIN IMMEDIATE")
+(last,) = connection.execute("SELECT max(number) FROM events").fetchone()
+for number in range(last + 1, last + 200):
+    connection.execute("INSERT INTO events VALUES (?, '', 'torn', '', '', '', '', ?)", (number, "x" * 2000))
+os._exit(0)
+"""
+
+
+def tear(path: Path) -> None:
+    """Have a process die in a transaction that it has written half of."""
+    subprocess.run([sys.executable, "-c", TEARING, str(path)], check=True)
+    assert path.with_name(path.name + "-journal").stat().st_size > 0
