@@ -190,13 +190,6 @@ def test_filters_that_are_not_understood(call: Caller, query: str) -> None:
 # ------------------------------------------------------------------ who may, and when again
 
 
-def test_the_routes_are_for_who_is_known(server: ThreadServer) -> None:
-    nobody = server.caller(token=None)
-    routes = [("GET", "policy"), ("POST", "policy"), ("GET", "operations"), ("POST", "switch"), ("GET", "journal")]
-    for method, route in routes:
-        is_error(nobody(method, f"webresearch/{route}", {} if method == "POST" else None), 403, "unauthorized")
-
-
 def test_the_authorizer_is_asked(server: ThreadServer, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 

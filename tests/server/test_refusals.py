@@ -160,13 +160,13 @@ def test_a_refusal_names_its_setting(call: Caller) -> None:
 def test_the_servers_own_port_is_refused(server: ThreadServer) -> None:
     # Its port is not among those allowed either; the guard's own test has it allowed.
     engine = server.on_loop(server.extension.engine)
-    assert server.app.port in engine.guard._own_ports()
+    assert server.app.port in engine._policy.guard._own_ports()
 
 
 def test_a_fault_of_ours_is_json_and_says_nothing(
     server: ThreadServer, call: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fault(url: str) -> None:
+    def fault(*_: Any) -> None:
         raise ZeroDivisionError("secret detail")
 
     engine = server.on_loop(server.extension.engine)
@@ -174,7 +174,7 @@ def test_a_fault_of_ours_is_json_and_says_nothing(
     answer = call("POST", "webresearch/check-url", {"urls": ["x"]})
     is_error(answer, 500, "internal")
     assert b"secret detail" not in answer.body
-    monkeypatch.setattr(engine, "fetch", lambda *_: (_ for _ in ()).throw(ZeroDivisionError("secret detail")))
+    monkeypatch.setattr(engine, "fetch", lambda *_, **__: (_ for _ in ()).throw(ZeroDivisionError("secret detail")))
     line = call("POST", "webresearch/fetch", {"url": PAGE}, NDJSON).lines[-1]
     assert line["error"]["code"] == "internal"
     assert "secret detail" not in str(line)

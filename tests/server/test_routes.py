@@ -24,6 +24,11 @@ ROUTES = [
     ("POST", "batch"),
     ("POST", "extract?url=https://example.org/"),
     ("POST", "check-url"),
+    ("GET", "operations"),
+    ("GET", "policy"),
+    ("POST", "policy"),
+    ("POST", "switch"),
+    ("GET", "journal"),
     ("GET", "saved/0123"),
     ("GET", "nowhere"),
     ("GET", ""),
@@ -194,7 +199,7 @@ def test_a_batch_waits_for_who_reads_slowly(server: ThreadServer, call: Caller) 
     full = threading.Event()
     real = engine.fetch_many
 
-    async def watched(session: Any, requests: Any, tell: Any, deliver: Any) -> Any:
+    async def watched(session: Any, requests: Any, tell: Any, deliver: Any, caller: Any) -> Any:
         async def count_while_it_waits(index: int, outcome: Any) -> None:
             nonlocal pending, most
             pending += 1
@@ -204,7 +209,7 @@ def test_a_batch_waits_for_who_reads_slowly(server: ThreadServer, call: Caller) 
             await deliver(index, outcome)
             pending -= 1
 
-        return await real(session, requests, tell, count_while_it_waits)
+        return await real(session, requests, tell, count_while_it_waits, caller)
 
     urls = [f"http://h{n}.example.org/big?type=text/plain&size=150000" for n in range(count)]
     body = {"requests": [{"url": url, "max_bytes": 131_072, "raw": True} for url in urls]}
@@ -271,9 +276,9 @@ def test_hanging_up_cancels(server: ThreadServer, call: Caller, web: Site, route
     name = "fetch_many" if route == "batch" else "fetch"
     real = getattr(engine, name)
 
-    async def watched(*arguments: Any) -> Any:
+    async def watched(*arguments: Any, **named: Any) -> Any:
         try:
-            return await real(*arguments)
+            return await real(*arguments, **named)
         except asyncio.CancelledError:
             cancelled.set()
             raise
