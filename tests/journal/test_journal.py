@@ -8,6 +8,7 @@ import hmac
 import os
 import sqlite3
 import stat
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from jupyter_webresearch.errors import Failed
 from jupyter_webresearch.journal import journal as journal_module
 from jupyter_webresearch.journal.event import Event
 from jupyter_webresearch.journal.file import journal_files, lock_file
+from jupyter_webresearch.journal.installation_key import installation_key
 from jupyter_webresearch.journal.journal import Journal
 from jupyter_webresearch.journal.lock import exclusive
 from jupyter_webresearch.journal.reader import read_events
@@ -420,6 +422,18 @@ async def test_another_journal_has_the_same_key(journal: Journal, folder: Path, 
     assert again.arguments_hash("a") == journal.arguments_hash("a") != other.arguments_hash("a")
     for each in (again, other):
         await each.close()
+
+
+def test_who_waits_for_the_key_takes_the_one_that_was_made_meanwhile(tmp_path: Path) -> None:
+    taken: list[bytes] = []
+    lock = lock_file(tmp_path)
+    with exclusive(lock, 1):
+        taking = threading.Thread(target=lambda: taken.append(installation_key(tmp_path, lock, 30)))
+        taking.start()
+        taking.join(0.1)  # time to do it wrong
+        (tmp_path / "installation.key").write_bytes(b"k" * 32)
+    taking.join()
+    assert taken == [b"k" * 32]
 
 
 async def test_a_key_that_was_cut_is_replaced(folder: Path) -> None:

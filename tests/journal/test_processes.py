@@ -134,15 +134,16 @@ def test_what_a_killed_process_left_open_is_closed_once_by_sixteen(tmp_path: Pat
     assert query(tmp_path / "journal.sqlite", "SELECT * FROM running") == []
 
 
-def test_what_runs_is_known_across_rotations(tmp_path: Path) -> None:
+@pytest.mark.parametrize("files", [1, 2])
+def test_what_runs_is_known_across_rotations(tmp_path: Path, files: int) -> None:
     process = start(LEAVING_OPEN, tmp_path)
     assert process.stdout.readline() == "written\n"
     for number in range(4):
-        write(tmp_path, *(event(f"{number}-{i}", title="t" * 1000) for i in range(100)), max_size=SMALL, files=2)
+        write(tmp_path, *(event(f"{number}-{i}", title="t" * 1000) for i in range(100)), max_size=SMALL, files=files)
     assert "cut" not in operations(read_events(tmp_path))  # its file is deleted by now
     process.kill()
     process.communicate()
-    write(tmp_path, max_size=SMALL, files=2)
+    write(tmp_path, max_size=SMALL, files=files)
     assert [row["code"] for row in read_events(tmp_path) if row["operation"] == "cut"] == ["cancelled"]
 
 
