@@ -154,6 +154,7 @@ class LocalClient(Client):
         engine = self.engine
 
         async def judged(session: Session, _tell: Callable[..., None]) -> list[Verdict]:
+            """Judge by what the notebook asks now."""
             return [engine.check_url(url, session.id) for url in urls]
 
         return self._wait(self._heeding(judged))
@@ -225,6 +226,7 @@ class LocalClient(Client):
         session, ask = self.engine.session(self.session_id), self._notebook.ask()
 
         async def heeding(tell: Callable[..., None]) -> T:
+            """Put in force what the notebook asks, then work."""
             session.asks.notebook = ask
             return await work(session, tell)
 

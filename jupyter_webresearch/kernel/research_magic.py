@@ -231,13 +231,15 @@ class ResearchMagics(Magics):
         return events if arguments.list else _frame(events)
 
     def _budgets(self, _arguments: argparse.Namespace) -> None:
-        rows = self._client.policy()["budgets"]
-        for row in rows:
+        report = self._client.policy()
+        for row in report["budgets"]:
             span = f" in {row['seconds']:g} s" if row["seconds"] else ""
             again = f"; room again in {row['frees_in']:.0f} s" if row["frees_in"] else ""
             print(f"{row['name']}: {row['used']:g} of {row['size']:g}{span}{again}")  # noqa: T201
-        if not rows:
-            print("no budget is set")  # noqa: T201
+        if not report["budgets"]:
+            print(report.get("budgets_fault") or "no budget is set")  # noqa: T201
+        if report["dollars_spent"]:
+            print(f"spent by this session: {report['dollars_spent']:g} dollars")  # noqa: T201
 
     # ------------------------------------------------------------------ what they share
 

@@ -195,6 +195,12 @@ def test_budgets(load: Loader, said: Callable[..., str]) -> None:
     assert re.search(r"kernel_per_minute: 1 of 7 in 60 s", said(loaded, "%webresearch budgets"))
 
 
+def test_budgets_whose_storage_is_gone_hide_no_list(load: Loader, said: Callable[..., str]) -> None:
+    loaded = load(WebBudgets(kernel_per_minute=7, storage="redis://127.0.0.1:1/0"))
+    assert "redis" in said(loaded, "%webresearch budgets").lower()
+    assert "This session reads: internet:unrestricted" in said(loaded, "%webresearch policy")
+
+
 # What is written, and the help.
 
 ARGUMENTS = {
