@@ -185,17 +185,17 @@ class WebFetch(Configurable):
         help="Our product token: what the User-Agent begins with, and what robots.txt calls us.",
     ).tag(config=True, unit="a product token", narrows="operator", entry=agent_token)
     agent_url = HeaderText(BOT_PAGE, help="The page that tells site owners who we are, sent in the User-Agent.").tag(
-        config=True
+        config=True, narrows="operator"
     )
     send_request_id = Flag(
         True,
         help="Send each operation's id as X-Request-ID, so that a site owner's complaint finds the cell that made it.",
-    ).tag(config=True)
+    ).tag(config=True, narrows="operator")
 
     contact = HeaderText(
         "",
         help="How a site owner can reach whoever runs this: an e-mail address or URL, sent in the User-Agent.",
-    ).tag(config=True)
+    ).tag(config=True, narrows="operator")
     accept_language = HeaderText("en,*;q=0.5", help="Accept-Language of requests without headers of the caller's.").tag(
         config=True
     )

@@ -171,7 +171,7 @@ def environment_as_started(environ: Mapping[str, str] = os.environ) -> dict[str,
 
     What a notebook changes in its kernel's environment is no setting of whoever started the kernel. Only Linux keeps
     the environment of the start (proc_pid_environ(5)); elsewhere it is returned as it is. A variable that was not there
-    at the start can still add a limit, but allow nothing.
+    at the start can still add to what is refused; of other limits it says nothing.
     """
     started = _started()
     if started is None:

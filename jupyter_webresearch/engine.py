@@ -113,6 +113,10 @@ class Engine:
         """Return the operations that are switched on."""
         return self._policy.switch.operations()
 
+    def warnings(self) -> list[str]:
+        """Return what whoever runs this should know at the start: entries that cover nothing, an open hub."""
+        return self._policy.lists.warnings()
+
     def check_url(self, url: str, session_id: str | None = None) -> Verdict:
         """Return the policy's verdict on reading a URL, before any DNS query or packet.
 

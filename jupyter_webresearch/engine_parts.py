@@ -6,6 +6,7 @@ import os
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from jupyter_webresearch.clock import Clock, SystemClock
@@ -14,6 +15,7 @@ from jupyter_webresearch.extraction.pool import ExtractionPool
 from jupyter_webresearch.fetching import Fetcher
 from jupyter_webresearch.journal.event import Event
 from jupyter_webresearch.journal.journal import Journal
+from jupyter_webresearch.journal.private import journal_folder
 from jupyter_webresearch.net.dialler import Dialler, SocketDialler
 from jupyter_webresearch.net.endpoint import Endpoint, endpoint_settings
 from jupyter_webresearch.net.resolver import Resolver, SystemResolver
@@ -30,15 +32,10 @@ from jupyter_webresearch.policy.guard import Guard
 from jupyter_webresearch.policy.lists import Lists, on_hub
 from jupyter_webresearch.policy.robots import Robots
 from jupyter_webresearch.policy.switch import Switch
+from jupyter_webresearch.secrets_source import read_secret
 from jupyter_webresearch.start_checks import check_start
 
 __all__ = ["Parts", "Seams", "assemble"]
-
-
-def _jupyter_data_folder() -> Path:
-    from jupyter_core.paths import jupyter_data_dir
-
-    return Path(jupyter_data_dir(), "webresearch")
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ class Seams:
     clock: Clock = field(default_factory=SystemClock)
     interfaces: Callable[[], frozenset[IPAddress]] | None = None
     own_ports: Callable[[], frozenset[int]] | None = None
-    data_folder: Path = field(default_factory=_jupyter_data_folder)
+    data_folder: Path = field(default_factory=journal_folder)
     budget_file: Path | None = None
     on_event: Callable[[Event], None] | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -119,7 +116,7 @@ def assemble(settings: Settings, seams: Seams) -> Parts:
         switch=Switch(settings.policy),
         lists=Lists(settings.policy, on_hub=on_hub(seams.environ)),
         robots=Robots(retriever, settings.fetch, settings.policy.robots, clock),
-        classifier=_classifier(settings, clock, dialler),
+        classifier=_classifier(settings, clock, dialler, seams.environ),
         budgets=Budgets.of(settings.budgets, shared_file=seams.budget_file, clock=clock),
         credentials=Credentials(settings.policy.credentials, seams.environ),
         send_request_id=settings.fetch.send_request_id,
@@ -130,12 +127,13 @@ def assemble(settings: Settings, seams: Seams) -> Parts:
     return Parts(policy, journal, operations, pool, Fetcher(settings.fetch, operations, retriever, pool, clock))
 
 
-def _classifier(settings: Settings, clock: Clock, dialler: Dialler) -> Classifier:
+def _classifier(settings: Settings, clock: Clock, dialler: Dialler, environ: Mapping[str, str]) -> Classifier:
     """Return the classifier, with the endpoint that it asks if one is set, by whatever name the operator has for it."""
     chosen = settings.classifier
     if not chosen.url:
         return Classifier(chosen, None, clock)
     fetch = endpoint_settings(settings.fetch, chosen.timeout)
     resolver = SystemResolver(fetch.dns_timeout, absolute=False)
+    key = partial(read_secret, chosen.key, environ) if chosen.key else ""
     transport = GuardedTransport(fetch, resolver=resolver, dialler=dialler, ca_bundle=settings.policy.ca_bundle)
-    return Classifier(chosen, Endpoint(transport, fetch, clock, chosen.url, key=chosen.key), clock)
+    return Classifier(chosen, Endpoint(transport, fetch, clock, chosen.url, key=key), clock)

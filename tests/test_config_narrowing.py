@@ -130,6 +130,9 @@ def another_value(cls, trait):
         "WebJournal.max_size": 1024 * 1024,
         "WebJournal.files": 9,
         "WebFetch.agent": "OtherBot",
+        "WebFetch.agent_url": "https://other.example/bot",
+        "WebFetch.contact": "other@example.org",
+        "WebFetch.send_request_id": True,
     }
     return values[name]
 

@@ -135,9 +135,9 @@ def budgets(settings: Settings) -> Finding:
 
 
 def _budgets_in_memory(settings: Settings) -> Finding:
-    from jupyter_core.paths import jupyter_runtime_dir
+    from jupyter_webresearch.policy.budgets.file import shared_file
 
-    file = Path(jupyter_runtime_dir(), "webresearch", "budgets.sqlite")
+    file = shared_file()
     try:
         _try_file(file)
     except (WebResearchError, OSError) as error:

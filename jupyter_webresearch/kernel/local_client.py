@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import concurrent.futures
+import logging
 import os
 import queue
 import secrets
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from jupyter_webresearch.session import Session
 
 __all__ = ["LocalClient"]
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -74,17 +77,18 @@ class LocalClient(Client):
         """The engine, made on first access."""
         with self._lock:
             if self._engine is None:
-                from jupyter_core.paths import jupyter_runtime_dir
-
                 from jupyter_webresearch.config_sources import environment_as_started
                 from jupyter_webresearch.engine import Engine
+                from jupyter_webresearch.policy.budgets.file import shared_file
 
                 self._engine = Engine(
                     self._settings,
-                    budget_file=Path(jupyter_runtime_dir(), "webresearch", "budgets.sqlite"),
+                    budget_file=shared_file(),
                     environ=environment_as_started(),
                 )
                 _before_exit(self.close)
+                for warning in self._engine.warnings():
+                    _log.warning("Web Research: %s", warning)
             return self._engine
 
     def fetch(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from jupyter_webresearch.errors import Failed, WebResearchError
 from jupyter_webresearch.policy.lists import Lists, on_hub
 from jupyter_webresearch.policy.machine import jupyter_ports
 from jupyter_webresearch.policy.switch import Switch
+from jupyter_webresearch.server.event_stream import emit, register
 from jupyter_webresearch.server.exported_settings import exported_settings
 from jupyter_webresearch.server.exported_url import exported_environment
 from jupyter_webresearch.server.handlers import ROUTES
@@ -24,6 +26,7 @@ from jupyter_webresearch.server.kernel_auth import ProofVerifier
 from jupyter_webresearch.server.notebook_metadata import NotebookMetadata
 from jupyter_webresearch.server.notebook_of_kernel import NotebookOfKernel
 from jupyter_webresearch.server.session_life import KERNEL_ACTIONS, SessionLife
+from jupyter_webresearch.start_checks import check_start
 from jupyter_webresearch.surfaces import offered
 
 if TYPE_CHECKING:
@@ -87,6 +90,7 @@ class WebResearchApp(ExtensionApp):
         try:
             _reject_misplaced(serverapp.config, serverapp.cli_config)
             self._web_settings = load_settings(cli=serverapp.cli_config)
+            check_start(self._web_settings)
         except WebResearchError as error:
             serverapp.log.critical("Web Research can't start: %s", error.message)
             serverapp.exit(1)
@@ -98,6 +102,7 @@ class WebResearchApp(ExtensionApp):
         """Add the routes, and what they learn of notebooks by; Jupyter's managers are there by now."""
         self.notebooks = NotebookOfKernel(self.server.session_manager)
         self.metadata = NotebookMetadata(self.server.contents_manager)
+        register(self.server.event_logger)
         self.handlers.extend(ROUTES)
 
     async def _start_jupyter_server_extension(self, serverapp: Any) -> None:
@@ -140,7 +145,7 @@ class WebResearchApp(ExtensionApp):
         if self._stopped:
             raise Failed("cancelled", "the server is stopping")
         if self._making is None:
-            self._making = asyncio.ensure_future(asyncio.to_thread(self._make_engine))
+            self._making = asyncio.ensure_future(asyncio.to_thread(self._make_engine, asyncio.get_running_loop()))
             self._making.add_done_callback(self._made)
         return await asyncio.shield(self._making)
 
@@ -153,11 +158,15 @@ class WebResearchApp(ExtensionApp):
         if making.cancelled() or making.exception() is not None:
             self._making = None
 
-    def _make_engine(self) -> Engine:
+    def _make_engine(self, loop: asyncio.AbstractEventLoop) -> Engine:
         from jupyter_webresearch.engine import Engine
 
         runtime_dir = Path(self.server.runtime_dir)
-        seams = {"own_ports": lambda: jupyter_ports(runtime_dir) | {self.server.port}, **self.seams}
+        seams = {
+            "own_ports": lambda: jupyter_ports(runtime_dir) | {self.server.port},
+            "on_event": partial(emit, self.server.event_logger, loop),
+            **self.seams,
+        }
         engine = Engine(self.web_settings, **seams)
         engine.start()
         self._engine = engine

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import logging
+import threading
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -24,6 +25,8 @@ from jupyter_webresearch.server import event_stream
 from jupyter_webresearch.server.event_stream import APPROVAL, OPERATION, POLICY, emit, register
 from tests.journal.writing import event
 from tests.server.running import TOKEN, ThreadServer
+from tests.sites import Site
+from tests.sites.network import MappedDialler, StubResolver
 
 SCHEMAS = {
     schema["$id"]: schema
@@ -170,3 +173,26 @@ def test_a_servers_subscribers_get_what_any_thread_tells(tmp_path: Path) -> None
         (POLICY, "b"),
     }
     assert SECRET not in str(heard)
+
+
+def test_a_fetch_is_told_to_who_listens_to_the_server(tmp_path: Path) -> None:
+    with Site() as site:
+        seams = {"resolver": StubResolver(), "dialler": MappedDialler(everything=site.port), "interfaces": frozenset}
+        with ThreadServer(tmp_path, seams=seams) as server:
+            heard: list[dict[str, Any]] = []
+            both = threading.Event()
+
+            async def listen(logger: Any, schema_id: str, data: dict[str, Any]) -> None:
+                heard.append(data)
+                if len(heard) == 2:
+                    both.set()
+
+            server.app.event_logger.add_listener(schema_id=OPERATION, listener=listen)
+            answer = server.caller()(
+                "POST", "webresearch/fetch", {"url": "http://www.example.org/article?token=abcdefgh"}
+            )
+            assert answer.status == 200
+            assert both.wait(30)
+    assert [data["outcome"] for data in heard] == ["started", "completed"]
+    assert "abcdefgh" not in json.dumps(heard)
+    assert not {"title", "excerpt"} & set(heard[1])

@@ -28,7 +28,7 @@ from jupyter_webresearch.policy.budgets.judging import (
 from jupyter_webresearch.policy.budgets.limit import Limit, Shortage, Use
 from jupyter_webresearch.threads import Threads
 
-__all__ = ["FileLedger"]
+__all__ = ["FileLedger", "shared_file"]
 
 T = TypeVar("T")
 
@@ -49,6 +49,13 @@ CREATE TABLE total (key TEXT PRIMARY KEY, used INTEGER NOT NULL, touched INTEGER
 """
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def shared_file() -> Path:
+    """Return the file in which a user's engines without a server count together, in Jupyter's runtime directory."""
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    return Path(jupyter_runtime_dir(), "webresearch", "budgets.sqlite")
 
 
 class FileLedger:

@@ -163,6 +163,7 @@ class RedisLedger:
         pattern = re.sub(r"([\\*?\[\]^])", r"\\\1", PREFIX + prefix) + "*"
 
         async def delete() -> None:
+            """Find the keys and drop them."""
             keys = [key async for key in self._client.scan_iter(match=pattern, count=1000)]
             if keys:
                 await self._client.delete(*keys)
