@@ -24,7 +24,7 @@ _TRACKING = re.compile(
     re.I,
 )
 _DOI = re.compile(r"10\.[0-9]{4,9}/\S+")
-_ARXIV = re.compile(r"(?:abs|pdf|html)/((?:[a-z.-]+/)?[0-9.]{7,})(v[0-9]+)?(?:\.pdf)?", re.I)
+_ARXIV = re.compile(r"/(?:abs|pdf|html)/([0-9]{4}\.[0-9]{4,5}|[a-z.-]+/[0-9]{7})", re.I)
 _VERSION = re.compile(r"v[0-9]+$")
 _INDEX = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?)$", re.I)
 
@@ -93,12 +93,8 @@ def identities(result: SearchResult) -> frozenset[str]:
     """Return what tells that two results are one: identifiers, those in URLs too, and the canonical URL."""
     found = {f"url:{canonical_url(result.url)}"}
     ids = {name: str(value).strip().lower() for name, value in result.ids.items() if value}
-    parts = urlsplit(result.url)
-    host = (parts.hostname or "").removeprefix("www.").removeprefix("dx.")
-    if host == "doi.org" and (match := _DOI.match(unquote(parts.path).lstrip("/"))):
-        ids.setdefault("doi", match[0].lower())
-    if host in ("arxiv.org", "export.arxiv.org") and (match := _ARXIV.search(parts.path)):
-        ids.setdefault("arxiv", match[1].lower())
+    for name, value in _ids_in(result.url):
+        ids.setdefault(name, value)
     if "arxiv" in ids:
         ids["arxiv"] = _VERSION.sub("", ids["arxiv"])
     if ids.get("doi", "").startswith("10.48550/arxiv."):  # the DOIs that arXiv gives its own papers
@@ -108,26 +104,35 @@ def identities(result: SearchResult) -> frozenset[str]:
     )
 
 
+def _ids_in(url: str) -> Iterable[tuple[str, str]]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return
+    host = (parts.hostname or "").removeprefix("www.").removeprefix("dx.")
+    if host == "doi.org" and (match := _DOI.match(unquote(parts.path).lstrip("/"))):
+        yield "doi", match[0].lower()
+    if host in ("arxiv.org", "export.arxiv.org") and (match := _ARXIV.match(parts.path)):
+        yield "arxiv", match[1].lower()
+
+
 def _grouped(found: Iterable[tuple[str, SearchResult]]) -> list[list[tuple[str, SearchResult]]]:
-    groups: list[list[tuple[str, SearchResult]]] = []
-    group_of: dict[str, list[tuple[str, SearchResult]]] = {}
-    for entry in found:
-        names = identities(entry[1])
-        known = {id(group_of[name]): group_of[name] for name in names if name in group_of}
-        target: list[tuple[str, SearchResult]]
-        if known:
-            target, *others = sorted(known.values(), key=groups.index)
-            for other in others:
-                target += other
-                groups.remove(other)
-        else:
-            target = []
-            groups.append(target)
-        target.append(entry)
-        for member in target:
-            for name in identities(member[1]):
-                group_of[name] = target
-    return groups
+    """Put together what shares an identity, directly or through others; in the order in which each was first met."""
+    groups: dict[int, list[tuple[str, SearchResult]]] = {}
+    names_of: dict[int, set[str]] = {}
+    group_of: dict[str, int] = {}
+    for number, entry in enumerate(found):
+        names = set(identities(entry[1]))
+        known = sorted({group_of[name] for name in names if name in group_of})
+        target = known[0] if known else number
+        members = groups.setdefault(target, [])
+        for other in known[1:]:
+            members += groups.pop(other)
+            names |= names_of.pop(other)
+        members.append(entry)
+        names_of.setdefault(target, set()).update(names)
+        group_of.update(dict.fromkeys(names, target))
+    return list(groups.values())
 
 
 def _hit(members: list[tuple[str, SearchResult]], order: Mapping[str, int]) -> Hit:

@@ -97,23 +97,23 @@ def test_the_same_is_one_and_says_who_ranked_it_where() -> None:
 
 def test_gaps_are_filled_from_the_others() -> None:
     full = paper(
-        "https://publisher.example/1", 2, ids={"doi": "10.1/x"}, authors=("A B",), container="J", pdf_url="https://p/1.pdf",
+        "https://publisher.example/1", 2, ids={"doi": "10.1000/x"}, authors=("A B",), container="J", pdf_url="https://p/1.pdf",
         open_access=True, retracted=True, published="2024-05-01", snippet="words",
     )  # fmt: skip
-    (hit,) = merge([answer("crossref", paper("https://doi.org/10.1/x", published="2024")), answer("openalex", full)], 5)
+    (hit,) = merge([answer("crossref", paper("https://doi.org/10.1000/x", published="2024")), answer("openalex", full)], 5)
     result = hit.result
-    assert (result.url, result.authors, result.container) == ("https://doi.org/10.1/x", ("A B",), "J")
+    assert (result.url, result.authors, result.container) == ("https://doi.org/10.1000/x", ("A B",), "J")
     assert (result.published, result.open_access, result.retracted) == ("2024-05-01", True, True)
     assert result.snippet == "words"
     assert result.pdf_url == "https://p/1.pdf"
 
 
 def test_two_groups_that_a_third_joins_become_one() -> None:
-    joined = paper("https://example.org/x", 1, ids={"doi": "10.1/x", "arxiv": "2101.00001"})
+    joined = paper("https://example.org/x", 1, ids={"doi": "10.1000/x", "arxiv": "2101.00001"})
     hits = merge(
         [
             answer("a", paper("https://arxiv.org/abs/2101.00001"), paper("https://other.example/", 2)),
-            answer("b", paper("https://doi.org/10.1/x")),
+            answer("b", paper("https://doi.org/10.1000/x")),
             answer("c", joined),
         ],
         10,
