@@ -28,6 +28,8 @@ class About:
         Environment variables that hold its key, the first one found counts; empty for a keyless one.
     also_needs
         Further variables without which it can't be used, e.g. a folder id.
+    options
+        Variables that may be set besides: other names of ``also_needs``, and choices such as a model.
     url_variables
         Variables that name another base URL; such a URL is the operator's, private addresses included.
     keyless
@@ -51,6 +53,7 @@ class About:
     base_url: str
     keys: tuple[str, ...] = ()
     also_needs: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     url_variables: tuple[str, ...] = ()
     keyless: bool = False
     kinds: tuple[Kind, ...] = ("web",)

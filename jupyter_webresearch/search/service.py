@@ -124,7 +124,12 @@ class Service:
         self.deadline = deadline
 
     async def get(
-        self, path: str, query: Mapping[str, str] | None = None, *, headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        final: Callable[[Reply], bool] | None = None,
     ) -> Reply:
         """Send a GET.
 
@@ -136,15 +141,25 @@ class Service:
             Parameters in order.
         headers
             Of the request, a key among them.
+        final
+            Tells of an answer after which the request would be sent once more that it would be the same again, such
+            as a quota that is used up.
 
         Raises
         ------
         ProviderError
             ``timeout``, ``unreachable``, ``bad_payload``; a status is the caller's to judge, see :meth:`check`.
         """
-        return await self._ask("GET", f"{path}?{urlencode(query)}" if query else path, headers or {}, None)
+        return await self._ask("GET", f"{path}?{urlencode(query)}" if query else path, headers or {}, None, final)
 
-    async def post(self, path: str, payload: Mapping[str, Any], *, headers: Mapping[str, str] | None = None) -> Reply:
+    async def post(
+        self,
+        path: str,
+        payload: Mapping[str, Any],
+        *,
+        headers: Mapping[str, str] | None = None,
+        final: Callable[[Reply], bool] | None = None,
+    ) -> Reply:
         """Send a POST with JSON; raises as :meth:`get`.
 
         Parameters
@@ -155,12 +170,19 @@ class Service:
             The body.
         headers
             Of the request, a key among them.
+        final
+            As of :meth:`get`.
         """
         body = json.dumps(payload, ensure_ascii=False).encode()
-        return await self._ask("POST", path, {"Content-Type": "application/json", **(headers or {})}, body)
+        return await self._ask("POST", path, {"Content-Type": "application/json", **(headers or {})}, body, final)
 
     async def _ask(
-        self, method: Literal["GET", "POST"], path: str, headers: Mapping[str, str], body: bytes | None
+        self,
+        method: Literal["GET", "POST"],
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        final: Callable[[Reply], bool] | None,
     ) -> Reply:
         fields = (("Accept", "application/json"), *headers.items())
         if any(name.lower() == "accept" for name in headers):
@@ -168,7 +190,7 @@ class Service:
         request = FetchRequest(self._base + path, method, fields, body)
         reply = await self._once(request)
         wait = self._wait(reply)
-        if wait is None:
+        if wait is None or (final is not None and final(reply)):
             return reply
         await self._sleep(wait)
         return await self._once(request)
@@ -241,6 +263,7 @@ MEANINGS: Mapping[int, ErrorKind] = {
 
 _UNANSWERED: Mapping[str, ErrorKind] = {
     "timeout": "timeout",
+    "invalid_url": "bad_request",
     "too_large": "bad_payload",
     "bad_response": "bad_payload",
     "bad_encoding": "bad_payload",
