@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import socket
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +17,7 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from jupyter_webresearch import cli
+from jupyter_webresearch import cli, socket_owner
 from jupyter_webresearch.config import OPERATIONS, Settings, WebPolicy
 from jupyter_webresearch.errors import Refused
 from jupyter_webresearch.kernel import magics
@@ -265,6 +269,52 @@ def test_a_hub_lets_its_user_in_by_its_own_token(
     monkeypatch.setenv("JUPYTERHUB_API_TOKEN", server.app.identity_provider.token)
     assert run("disable", "fetch")[0] == 0
     assert server.caller()("GET", "webresearch/operations").json == {"operations": []}
+
+
+@pytest.fixture
+def impostor() -> Iterator[Callable[[], tuple[int, bytes]]]:
+    """Listen as a server would; return its port, and what it has been told once whoever connected has hung up."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        told: list[bytes] = []
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    with connection:
+                        told.append(connection.recv(65536))
+                        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n{'operations': []}")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield lambda: (listener.getsockname()[1], b"".join(told))
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(30)
+
+
+@pytest.mark.usefixtures("no_configuration")
+@pytest.mark.parametrize("where", ["hub", "file"])
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whose process listens")
+def test_another_users_process_is_told_no_token(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, impostor: Any, where: str
+) -> None:
+    """Where a server has crashed, whoever takes its port would get what opens the next one, or the Hub."""
+    port, _ = impostor()
+    if where == "hub":
+        monkeypatch.setenv("JUPYTERHUB_SERVICE_URL", f"http://127.0.0.1:{port}/user/a/")
+        monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "planted")
+    else:
+        info = {"hostname": "localhost", "port": port, "base_url": "/", "token": "planted", "pid": os.getpid()}
+        (tmp_path / "RUNTIME").mkdir()
+        (tmp_path / "RUNTIME" / "jpserver-1.json").write_text(json.dumps(info))
+    belongs_to = socket_owner.belongs_to
+    monkeypatch.setattr(socket_owner, "belongs_to", lambda user, sock: belongs_to(user + 1, sock))
+    for command in ("disable", "enable"):
+        status, out, err = run(command)
+        assert status == 1
+        assert "not a process of yours" in out
+        assert err.startswith("jupyter webresearch: unauthorized: ")
+    assert impostor()[1] == b""
 
 
 # ------------------------------------------------------------------ calls

@@ -6,6 +6,7 @@ import argparse
 import http.client
 import json
 import os
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,8 +115,8 @@ def _switch(address: ServerAddress, token: str, operation: str | None, on: bool)
     try:
         connection = connect_to(address)
         try:
-            if connection.sock is not None:
-                connection.sock.settimeout(TIMEOUT)
+            _check_owner(address, connection.sock)
+            connection.sock.settimeout(TIMEOUT)
             connection.request("POST", f"{address.base}webresearch/switch", body, headers)
             response = connection.getresponse()
             text = response.read(MOST)
@@ -131,3 +132,11 @@ def _switch(address: ServerAddress, token: str, operation: str | None, on: bool)
     if response.status == 403 and not token:
         raise Refused("unauthorized", f"the Jupyter server at {address.url} gives its user no token; use its own page")
     raise WebResearchError.from_json(answer)
+
+
+def _check_owner(address: ServerAddress, sock: socket.socket) -> None:
+    """Refuse to send a token to another user's process, which may pose as a server that has crashed."""
+    from jupyter_webresearch.socket_owner import belongs_to
+
+    if hasattr(os, "getuid") and not belongs_to(os.getuid(), sock):
+        raise Refused("unauthorized", f"what listens at {address.url} is not a process of yours; it was told nothing")
