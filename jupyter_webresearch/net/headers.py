@@ -21,6 +21,7 @@ MAX_HEADER_BYTES = 16 * 1024
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,256}")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_OTHER = re.compile(r"[^0-9a-z]")
 _REFUSED = frozenset(
     {
         "host",
@@ -38,6 +39,9 @@ _REFUSED = frozenset(
 )
 # Proxies' own, and what cloud metadata services take as the proof that a request is meant for them.
 _REFUSED_PREFIXES = ("proxy-", "metadata", "x-aws-ec2-metadata-")
+# Servers that take the method from here would change something at what was let out as a read.
+_METHODS_INSTEAD = frozenset({"x-http-method", "x-http-method-override", "x-method-override", "http-method-override"})
+_READS = ("GET", "HEAD")
 _DECODABLE = {"gzip", "x-gzip", "deflate", "br", "identity"}
 
 
@@ -60,6 +64,8 @@ def check_request(request: FetchRequest, max_body: int) -> None:
         raise BadInput("blocked_method", f"the method {request.method[:40]!r} is not sent")
     for name, value in request.headers:
         _check_header(name, value)
+        if request.method.upper() in _READS and _plain(name) in _METHODS_INSTEAD:
+            raise BadInput("blocked_header", f"the header {name[:80]} is not sent with {request.method.upper()}")
     size = sum(len(name) + len(_encode(value)) for name, value in request.headers)
     if size > MAX_HEADER_BYTES:
         raise BadInput("blocked_header", f"the headers are {size:,} bytes; at most {MAX_HEADER_BYTES:,} are sent")
@@ -137,8 +143,8 @@ def user_agent(settings: WebFetch) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return the name as servers compare it; many, and the gateways behind them, take ``_`` for ``-`` (RFC 3875)."""
-    return name.lower().replace("_", "-")
+    """Return the name as servers compare it; gateways take any other character for ``_``, as for ``-`` (RFC 3875)."""
+    return _OTHER.sub("-", name.lower())
 
 
 def _content_type(body: bytes) -> str:

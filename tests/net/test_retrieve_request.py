@@ -59,7 +59,7 @@ class Adding(GuardAdmission):
         return (("X-Request-ID", "ours"),)
 
 
-@pytest.mark.parametrize("name", ["X-Request-ID", "x-request-id", "X_Request_Id"])
+@pytest.mark.parametrize("name", ["X-Request-ID", "x-request-id", "X_Request_Id", "X.Request.ID", "x~request!id"])
 async def test_what_is_added_replaces_the_callers(name: str) -> None:
     async with rig() as net:
         net.admission = Adding(Guard(WebPolicy(), interfaces=frozenset, own_ports=frozenset))
@@ -109,8 +109,12 @@ def underscored(name: str) -> str:
     return name.replace("-", "_")
 
 
+def dotted(name: str) -> str:
+    return name.replace("-", ".")
+
+
 @pytest.mark.parametrize(
-    "name", dict.fromkeys(form(name) for name in REFUSED for form in (str, str.upper, str.lower, underscored))
+    "name", dict.fromkeys(form(name) for name in REFUSED for form in (str, str.upper, str.lower, underscored, dotted))
 )
 async def test_headers_refused_by_name(name: str) -> None:
     async with rig() as net:
@@ -118,6 +122,21 @@ async def test_headers_refused_by_name(name: str) -> None:
             await net.get("/echo", headers=(("X-Fine", "1"), (name, "x")))
         assert caught.value.code == "blocked_header"
         assert net.untouched()
+
+
+INSTEAD = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "HTTP-Method-Override"]
+
+
+@pytest.mark.parametrize("name", [form(name) for name in INSTEAD for form in (str, str.lower, underscored, dotted)])
+async def test_a_read_stays_a_read(name: str) -> None:
+    """Where only reading is allowed, no header may make the server do something else."""
+    async with rig() as net:
+        for method in ("GET", "HEAD", "get"):
+            with pytest.raises(BadInput) as caught:
+                await net.get("/echo", method=method, headers=((name, "DELETE"),))
+            assert caught.value.code == "blocked_header"
+        assert net.untouched()
+        assert echoed(await net.get("/echo", method="POST", headers=((name, "GET"),)))["method"] == "POST"
 
 
 @pytest.mark.parametrize(
