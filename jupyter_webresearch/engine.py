@@ -343,7 +343,7 @@ class Engine:
         on
             Whether it shall be on.
         caller
-            Who asks.
+            Who asks; an agent can't.
 
         Returns
         -------
@@ -355,10 +355,12 @@ class Engine:
         BadInput
             ``bad_request`` for what is no operation.
         Refused
-            ``disabled`` when a setting keeps it off.
+            ``disabled`` when a setting keeps it off; ``unauthorized`` for an agent.
         Failed
             ``journal_unavailable`` where the journal is required; it is switched all the same.
         """
+        if caller.is_agent:
+            raise Refused("unauthorized", "an agent can't switch operations; a person can")
         self._policy.switch.set(operation, on)
         if not on:
             self._operations.cancel(frozenset(OPERATIONS if operation is None else (operation,)))

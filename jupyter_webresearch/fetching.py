@@ -157,7 +157,9 @@ class Fetcher:
     ) -> Page:
         check_window(request.offset, request.max_bytes)
         if request.record:
-            return await self._answer(session, self._stored(session, request.record), request, on_phase)
+            record = self._stored(session, request.record)
+            operation.gate.check_url(record.url)
+            return await self._answer(session, record, request, on_phase)
         method = request.method.upper()
         request = replace(request, url=operation.gate.check_url(request.url, method).href, method=method)
         if request.save:
@@ -189,6 +191,7 @@ class Fetcher:
     ) -> Page:
         record, page = self._remembered(session, request, key), None
         if record is not None:
+            operation.gate.check_url(record.url)  # a redirect may have led where the session may not read any more
             try:
                 page = await self._answer(session, record, request, on_phase)
             except Failed as error:
@@ -228,7 +231,7 @@ class Fetcher:
             request, admission=operation.gate, on_phase=on_phase, deadline=deadline, accept=self._accept
         )
         page = page_of(got)
-        record = Record(charset_label=got.head.charset_label, read=self._clock.monotonic(), retry_after=got.retry_after)
+        record = Record(got.head.charset_label, self._clock.monotonic(), got.url, retry_after=got.retry_after)
         await session.put(record, {"page": encoded_page(page), "body": got.body}, new=True)
         answer_again = is_success(page.status) and request.method in SAFE
         session.remember(key, record, shown=_is_shown(page, request), answer_again=answer_again)

@@ -35,6 +35,8 @@ class Record:
         The charset that the site's header named, needed to decode the body again.
     read
         ``clock.monotonic()`` at which it was read.
+    url
+        Where it came from, redirects followed.
     retry_after
         Seconds that a 429 or 503 asked to wait, if it did.
     modes
@@ -43,6 +45,7 @@ class Record:
 
     charset_label: str
     read: float
+    url: str
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     retry_after: float | None = None
     modes: set[str] = field(default_factory=set)
