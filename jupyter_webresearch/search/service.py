@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Literal, NoReturn
 from urllib.parse import urlencode
 
@@ -122,6 +123,18 @@ class Service:
         self._clock = clock
         self._sleep = sleep
         self.deadline = deadline
+
+    @property
+    def today(self) -> date:
+        """The present day, in UTC."""
+        return self._clock.now().date()
+
+    async def pause(self, seconds: float) -> bool:
+        """Wait before it is asked again how far a job is; False, and at once, where the deadline comes first."""
+        if self._clock.monotonic() + seconds >= self.deadline:
+            return False
+        await self._sleep(seconds)
+        return True
 
     async def get(
         self,
