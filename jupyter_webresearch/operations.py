@@ -27,9 +27,6 @@ __all__ = ["Operation", "Operations"]
 EXCERPT = 200
 """Characters of a completed operation's text that the journal keeps."""
 
-NOT_SENT = frozenset({"unresolved", "unreachable", "tls", "tls_intercepted", "proxy_failed", "proxy_auth"})
-"""Ends before the first request was sent: what was reserved for it is given back."""
-
 READS = ("GET", "HEAD")
 
 
@@ -73,9 +70,14 @@ class Operation:
         Failed
             ``journal_unavailable`` where the journal is required.
         """
-        if not self._started:
+        if self._started:
+            return
+        self._started = True  # before it is written: what a cancelled write has left is written all the same
+        try:
             await self._journal.write(self._event("started"))
-            self._started = True
+        except Failed:
+            self._started = False
+            raise
 
     def complete(self, page: Page) -> None:
         """Keep what the journal is to know of a Page that was read."""
@@ -99,10 +101,11 @@ class Operation:
         Raises
         ------
         Failed
-            ``journal_unavailable`` where the journal is required.
+            ``journal_unavailable`` where the journal is required and does not tell that it began: of what it completed
+            in spite of that nothing is to be lost.
         """
-        events = []
-        if not self._started and not (error is None and self._result.get("source") == "cache"):
+        was_started, events = self._started, []
+        if not was_started and not (error is None and self._result.get("source") == "cache"):
             events.append(self._event("started"))
         told: dict[str, Any] = dict(self._result)
         if error is not None:
@@ -112,10 +115,15 @@ class Operation:
             told |= {"score": judgement.score, "category": judgement.category}
         seconds = round(self._clock.monotonic() - self._began, 3)
         outcome = "completed" if error is None else "refused" if isinstance(error, Refused) else "failed"
-        self._session.dollars_spent += self.gate.reserved
-        cost, spent = self.gate.reserved, round(self._session.dollars_spent, 6)
+        cost = self.gate.spent
+        self._session.dollars_spent += cost
+        spent = round(self._session.dollars_spent, 6)
         events.append(self._event(outcome, seconds=seconds, cost=cost, spent=spent, **told))
-        await self._journal.write(*events)
+        try:
+            await self._journal.write(*events)
+        except Failed:
+            if not was_started:
+                raise
 
     def _event(self, outcome: Any, **more: Any) -> Event:
         return Event(outcome=outcome, time=_time(self._clock), **{**self._base, **more})
@@ -193,20 +201,19 @@ class Operations:
             raise RuntimeError("an operation is opened on the engine's loop only")
         self._running[task] = (kind, operation)
         try:
-            yield operation
+            try:
+                yield operation
+            finally:
+                del self._running[task]  # what has come to its end is not cancelled any more
         except BaseException as error:
             ended = self._ended(kind, operation, task, error)
-            with anyio.CancelScope(shield=True), contextlib.suppress(WebResearchError):
-                await self._settle(session, gate, ended)
-                await operation.end(ended)
+            with contextlib.suppress(WebResearchError):
+                await self._end(operation, session, ended)
             if ended is error:
                 raise
             raise ended from None
         else:
-            with anyio.CancelScope(shield=True):
-                await operation.end(None)
-        finally:
-            del self._running[task]
+            await self._end(operation, session, None)
 
     def _ended(self, kind: str, operation: Operation, task: asyncio.Task[Any], error: BaseException) -> BaseException:
         """Return what ended an operation: a cancellation by the switch is a refusal."""
@@ -221,10 +228,15 @@ class Operations:
             return refused
         return Failed("cancelled", f"{kind} was switched off for a moment")
 
-    async def _settle(self, session: Session, gate: Gate, error: BaseException) -> None:
-        if gate.reserved and isinstance(error, WebResearchError) and error.code in NOT_SENT:
-            await self._policy.budgets.settle(session.id, gate.reserved, 0.0)
-            gate.reserved = 0.0
+    async def _end(self, operation: Operation, session: Session, error: BaseException | None) -> None:
+        # On record first: a second cancellation, as at a server's end, stops what is awaited, not what is begun here.
+        with anyio.CancelScope(shield=True):
+            try:
+                await operation.end(error)
+            finally:
+                gate = operation.gate
+                if gate.spent != gate.reserved:
+                    await self._policy.budgets.settle(session.id, gate.reserved, gate.spent)
 
     def cancel(self, kinds: frozenset[str]) -> None:
         """Cancel what runs of some kinds, because they were switched off."""

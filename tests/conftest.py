@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from jupyter_webresearch.config import Settings, WebBudgets, WebPolicy, environm
 from jupyter_webresearch.engine import Engine
 from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.page import Page
+from tests.bench import Bench
 from tests.sites import Site
 from tests.sites.network import MappedDialler, StubResolver
 
@@ -97,6 +99,21 @@ def make_engine(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     yield make
     for engine in engines:
         engine.close()
+
+
+BenchMaker = Callable[..., Bench]
+
+
+@pytest.fixture
+def bench(make_engine: EngineMaker, tmp_path: Path) -> BenchMaker:
+    """Return a maker of benches, of classes of settings and of an engine's seams; the journal is in ``journal``."""
+
+    def make(**given: Any) -> Bench:
+        settings = {name: given.pop(name) for name in list(given) if name in Settings.__dataclass_fields__}
+        folder = tmp_path / "journal"
+        return Bench(make_engine(Settings(**settings), data_folder=folder, **given), folder)
+
+    return make
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import json
 import threading
@@ -12,72 +11,19 @@ from typing import Any
 import pytest
 
 from jupyter_webresearch.caller import Caller
-from jupyter_webresearch.config import Settings, WebBudgets, WebFetch, WebJournal, WebPolicy
-from jupyter_webresearch.engine import Engine
-from jupyter_webresearch.errors import Failed, Refused, WebResearchError
-from jupyter_webresearch.journal.reader import read_events
+from jupyter_webresearch.config import WebBudgets, WebFetch, WebJournal, WebPolicy
+from jupyter_webresearch.errors import Failed, Refused
 from jupyter_webresearch.models import FetchRequest
-from jupyter_webresearch.page import Page
 from jupyter_webresearch.policy.policy_change import PolicyChange
+from tests.bench import URL, arrived, outcomes
 from tests.conftest import HOST, EngineMaker
 from tests.sites import Site
 from tests.sites.network import StubResolver
-
-URL = f"http://{HOST}/article"
-
-
-CELL = Caller()
-
-
-class Bench:
-    """An engine, one session of it, and its journal."""
-
-    def __init__(self, engine: Engine, folder: Path) -> None:
-        self.engine = engine
-        self.folder = folder
-        self.session = engine.session("kernel:one")
-
-    def fetch(self, url: str = URL, caller: Caller = CELL, **arguments: Any) -> Page:
-        return self.begin(url, caller, **arguments).result(60)
-
-    def begin(self, url: str = URL, caller: Caller = CELL, **arguments: Any) -> concurrent.futures.Future[Page]:
-        request = FetchRequest(url, **arguments)
-        return self.engine.submit(self.engine.fetch(self.session, request, caller=caller))
-
-    def fails(self, url: str = URL, caller: Caller = CELL, **arguments: Any) -> WebResearchError:
-        with pytest.raises(WebResearchError) as caught:
-            self.fetch(url, caller, **arguments)
-        return caught.value
-
-    def change(self, **change: Any) -> dict[str, Any]:
-        return self.engine.submit(self.engine.change_policy(self.session, PolicyChange(**change))).result(30)
-
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        return read_events(self.folder, limit=1000)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "journal"
-
-
-@pytest.fixture
-def bench(make_engine: EngineMaker, folder: Path) -> Any:
-    def make(**settings: Any) -> Bench:
-        seams = {key: settings.pop(key) for key in list(settings) if key in ("resolver", "clock", "environ", "dialler")}
-        return Bench(make_engine(Settings(**settings), data_folder=folder, **seams), folder)
-
-    return make
-
-
-def arrived(site: Site, path: str) -> None:
-    assert site._loop is not None
-    asyncio.run_coroutine_threadsafe(site.arrived(path), site._loop).result(30)
-
-
-def outcomes(events: list[dict[str, Any]]) -> list[str]:
-    return [event["outcome"] for event in events]
 
 
 def test_a_page_is_one_started_and_one_completed(bench: Any, site: Site) -> None:

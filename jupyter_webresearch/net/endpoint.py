@@ -199,6 +199,12 @@ class EndpointAdmission:
         """Let it go; see :meth:`~jupyter_webresearch.policy.admission.Admission.admit`."""
         # Neither robots.txt nor budgets are about what an operator configured.
 
+    async def charge(self, url: CheckedURL) -> None:
+        """Count nothing; see :meth:`~jupyter_webresearch.policy.admission.Admission.charge`."""
+
+    def note_sending(self) -> None:
+        """Take no notice; see :meth:`~jupyter_webresearch.policy.admission.Admission.note_sending`."""
+
     async def headers(self, url: CheckedURL, *, redirected: bool) -> Sequence[tuple[str, str]]:
         """Add the key; see :meth:`~jupyter_webresearch.policy.admission.Admission.headers`."""
         if not self._key:

@@ -1,8 +1,8 @@
 """The one way out: every request to the web leaves here.
 
-Check the URL, resolve once, judge every address, dial one of those judged, check who answered, TLS against the host
-name, one HTTP/1.1 exchange, close. No connection is reused, nothing comes from the environment. An operator's proxy, if
-there is one, is asked for a tunnel to the address that was judged, and all the rest is the same.
+Check the URL, resolve once, judge every address, count the request, dial one of those judged, check who answered, TLS
+against the host name, one HTTP/1.1 exchange, close. No connection is reused, nothing comes from the environment. An
+operator's proxy, if there is one, is asked for a tunnel to the address that was judged, and all the rest is the same.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         ----------
         request
             Its headers go out as they are, except ``Host``, which is the URL's. ``extensions["admission"]`` judges URL
-            and addresses; ``extensions["on_phase"]`` is called with ``resolving`` and ``connecting``.
+            and addresses and counts the request; ``extensions["on_phase"]`` is called with ``resolving`` and
+            ``connecting``.
 
         Returns
         -------
@@ -96,7 +97,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         Raises
         ------
         BadInput, Refused
-            What the admission's ``check_url`` and ``check_addresses`` raise; ``blocked_method``, ``bad_request``
+            What the admission's ``check_url``, ``check_addresses`` and ``charge`` raise; ``blocked_method``,
+            ``bad_request``
             for a header that can't be sent.
         Failed
             ``unresolved``, ``unreachable``, ``tls``, ``timeout``, ``bad_response``, ``headers_too_large``. Behind a
@@ -112,6 +114,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         try:
             with anyio.fail_after(self._settings.timeout):
                 stream = await self._open(url, admission, on_phase)
+                admission.note_sending()
                 return await self._exchange(request, url, headers, stream)
         except TimeoutError:
             raise Failed("timeout", f"{url.host} did not answer in {self._settings.timeout:g} s") from None
@@ -123,6 +126,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         proxy = self._proxy if self._proxy is not None and self._proxy.serves(url.host) else None
         on_phase("resolving")
         if proxy is not None and proxy.resolves_names and url.address is None:
+            await admission.charge(url)
             on_phase("connecting")
             stream = await proxy.connect_name(url.host, url.port, self._settings.idle_timeout)
         else:
@@ -136,12 +140,15 @@ class GuardedTransport(httpx.AsyncBaseTransport):
     ) -> tuple[IPAddress, ...]:
         try:
             answers = [str(url.address)] if url.address is not None else await self._resolver.resolve(url.host)
+            addresses = admission.check_addresses(url, answers)
         except Failed as error:
+            await admission.charge(url)  # only what is refused is free
             if proxy is None:
                 raise
             message = f"{error.message}; where only the upstream proxy knows names, set {_PROXY_RESOLVES}"
             raise Failed(error.code, message, setting=_PROXY_RESOLVES) from None
-        return admission.check_addresses(url, answers)
+        await admission.charge(url)
+        return addresses
 
     async def _connect(
         self, url: CheckedURL, addresses: Sequence[IPAddress], proxy: UpstreamProxy | None

@@ -50,7 +50,7 @@ class Admission(Protocol):
         ...
 
     async def admit(self, url: CheckedURL, *, method: str, body: bytes | None, redirected: bool) -> None:
-        """Decide whether this request is sent now: robots.txt, classifier, budgets.
+        """Decide whether this request is sent now: room in the budgets, robots.txt, classifier. Nothing is charged.
 
         Parameters
         ----------
@@ -64,8 +64,27 @@ class Admission(Protocol):
         Raises
         ------
         Refused, Failed
+            Nothing is sent then.
+        """
+        ...
+
+    async def charge(self, url: CheckedURL) -> None:
+        """Count an admitted request: its addresses have been judged, or there are none, and a connection is made next.
+
+        Parameters
+        ----------
+        url
+            Where it goes.
+
+        Raises
+        ------
+        Refused, Failed
             Nothing is sent then, and nothing was charged for it.
         """
+        ...
+
+    def note_sending(self) -> None:
+        """Take note that the connection stands: from here on the site may have got the request."""
         ...
 
     async def headers(self, url: CheckedURL, *, redirected: bool) -> Sequence[tuple[str, str]]:
@@ -106,6 +125,12 @@ class GuardAdmission:
 
     async def admit(self, url: CheckedURL, *, method: str, body: bytes | None, redirected: bool) -> None:
         """Let it go; see :meth:`Admission.admit`."""
+
+    async def charge(self, url: CheckedURL) -> None:
+        """Count nothing; see :meth:`Admission.charge`."""
+
+    def note_sending(self) -> None:
+        """Take no notice; see :meth:`Admission.note_sending`."""
 
     async def headers(self, url: CheckedURL, *, redirected: bool) -> Sequence[tuple[str, str]]:
         """Add nothing; see :meth:`Admission.headers`."""

@@ -39,8 +39,9 @@ class Policy:
 class Gate:
     """Lets out the requests of one operation; see :class:`~jupyter_webresearch.policy.admission.Admission`.
 
-    The order is: switch, URL, lists, before any DNS query; then robots.txt, the classifier, and last the budgets, so
-    that nothing is charged for what is refused.
+    The order is: switch, URL, lists, room in the budgets, before any DNS query; then robots.txt and the classifier,
+    which are asked nothing for what is over budget; the addresses; and last the budgets again, which are charged only
+    then: what is refused is free.
 
     Parameters
     ----------
@@ -64,12 +65,18 @@ class Gate:
         self._operation = operation
         self._judged_hosts: set[str] = set()
         self._opened = False
+        self._sent = False
         self.deadline: float | None = None
         """When the operation has to be over, on the clock's monotonic scale."""
         self.judgement: Judgement | None = None
         """The classifier's, the last one."""
         self.reserved = 0.0
         """Dollars set aside for this operation."""
+
+    @property
+    def spent(self) -> float:
+        """Dollars that it costs: what was set aside, as soon as a request was sent."""
+        return self.reserved if self._sent else 0.0
 
     def check_url(self, url: str, method: str = "GET") -> CheckedURL:
         """Ask switch, guard and lists; see :meth:`Admission.check_url`."""
@@ -83,16 +90,27 @@ class Gate:
         return self._policy.guard.check_addresses(url, answers)
 
     async def admit(self, url: CheckedURL, *, method: str, body: bytes | None, redirected: bool) -> None:
-        """Ask robots.txt, classifier and budgets; see :meth:`Admission.admit`."""
+        """Ask budgets, robots.txt and classifier; see :meth:`Admission.admit`."""
+        if self._opened:
+            await self._policy.budgets.check_hop(url.host)
+        else:
+            await self._policy.budgets.check(self._kind, self._session.id, url.host)
         await self._policy.robots.check(url, _ForRobots(self), deadline=self.deadline)
         # Of redirects only those to another host: the site chose where on its own host it leads.
         if not (redirected and url.host in self._judged_hosts):
             await self._judge(url, method, body)
+
+    async def charge(self, url: CheckedURL) -> None:
+        """Charge the budgets; see :meth:`Admission.charge`."""
         if self._opened:
             await self._policy.budgets.hop(url.host)
         else:
             self.reserved = await self._policy.budgets.open(self._kind, self._session.id, url.host)
             self._opened = True
+
+    def note_sending(self) -> None:
+        """Count what was set aside as spent; see :meth:`Admission.note_sending`."""
+        self._sent = True
 
     async def _judge(self, url: CheckedURL, method: str, body: bytes | None) -> None:
         if not self._policy.classifier.is_on:
@@ -136,6 +154,12 @@ class _ForRobots:
 
     async def admit(self, url: CheckedURL, *, method: str, body: bytes | None, redirected: bool) -> None:
         """Ask nobody."""
+
+    async def charge(self, url: CheckedURL) -> None:
+        """Charge nothing."""
+
+    def note_sending(self) -> None:
+        """Spend nothing."""
 
     async def headers(self, url: CheckedURL, *, redirected: bool) -> Sequence[tuple[str, str]]:
         return self._gate.request_id()

@@ -199,6 +199,12 @@ class _Way:
             raise Failed("too_many_redirects", f"more than {MAX_REDIRECTS} redirects")
         await self._admission.admit(url, method=method, body=body, redirected=redirected)
 
+    async def charge(self, url: CheckedURL) -> None:
+        await self._admission.charge(url)
+
+    def note_sending(self) -> None:
+        self._admission.note_sending()
+
     async def headers(self, url: CheckedURL, *, redirected: bool) -> Sequence[tuple[str, str]]:
         return await self._admission.headers(url, redirected=redirected)
 

@@ -115,6 +115,35 @@ class Budgets:
             return cls(settings, RedisLedger(settings.storage), clock)
         return cls(settings, MemoryLedger(clock) if shared_file is None else FileLedger(shared_file, clock), clock)
 
+    async def check(self, kind: str, session: str, site: str, provider: str = "") -> None:
+        """Refuse what :meth:`open` would refuse now, and count nothing.
+
+        Parameters
+        ----------
+        kind, session, site, provider
+            As for :meth:`open`.
+
+        Raises
+        ------
+        Refused
+            ``over_budget``.
+        Failed
+            ``budget_unavailable``.
+        """
+        await self._have_room(self._opening(kind, session, site, self._price(kind, provider)), site)
+
+    async def check_hop(self, site: str) -> None:
+        """Refuse what :meth:`hop` would refuse now, and count nothing.
+
+        Raises
+        ------
+        Refused
+            ``over_budget``.
+        Failed
+            ``budget_unavailable``.
+        """
+        await self._have_room(list(self._site_limits(site)), site)
+
     async def open(self, kind: str, session: str, site: str, provider: str = "") -> float:
         """Count the first request of an operation and reserve its price, which is returned in dollars.
 
@@ -136,16 +165,9 @@ class Budgets:
         Failed
             ``budget_unavailable``.
         """
-        by_provider = self._settings.price_per_search
-        price = by_provider.get(provider, 0.0) if kind == "search" else self._settings.price_per_request
-        budgets = (*_KERNEL, *_SERVER, *_OF_KIND[kind])
-        limits = [
-            *self._limits(budgets, session),
-            *self._site_limits(site),
-            *self._dollars(session, _microdollars(price)),
-        ]
-        await self._take(limits, site)
-        return float(price)
+        price = self._price(kind, provider)
+        await self._take(self._opening(kind, session, site, price), site)
+        return price
 
     async def hop(self, site: str) -> None:
         """Count a further request to a site: a redirect's, or a polite retry.
@@ -209,10 +231,29 @@ class Budgets:
         """Let go of the storage."""
         await self._ledger.close()
 
+    async def _have_room(self, limits: list[Limit], site: str) -> None:
+        # What costs nothing fits beside all but the cost exactly where the cost itself would fit.
+        asked = [replace(limit, size=limit.size - limit.cost, cost=0) for limit in limits]
+        shortage = await self._ledger.take(asked) if asked else None
+        if shortage is not None:
+            raise _refusal(replace(shortage, limit=limits[asked.index(shortage.limit)]), site)
+
     async def _take(self, limits: list[Limit], site: str) -> None:
         shortage = await self._ledger.take(limits) if limits else None
         if shortage is not None:
             raise _refusal(shortage, site)
+
+    def _price(self, kind: str, provider: str) -> float:
+        prices = self._settings.price_per_search
+        return float(prices.get(provider, 0.0) if kind == "search" else self._settings.price_per_request)
+
+    def _opening(self, kind: str, session: str, site: str, price: float) -> list[Limit]:
+        """Return all that the first request of an operation has to meet."""
+        return [
+            *self._limits((*_KERNEL, *_SERVER, *_OF_KIND[kind]), session),
+            *self._site_limits(site),
+            *self._dollars(session, _microdollars(price)),
+        ]
 
     def _limits(self, budgets: tuple[_Budget, ...], session: str = "", site: str = "") -> Iterator[Limit]:
         for budget in budgets:

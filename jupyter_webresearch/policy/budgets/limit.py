@@ -24,7 +24,7 @@ class Limit:
     seconds
         Length of the sliding window, or None for a total that never falls.
     cost
-        Units that the request takes; may be 0 to ask only.
+        Units that the request takes; 0 asks only, whether no more than the size is used.
     """
 
     setting: str
