@@ -54,7 +54,9 @@ class OwnNotebook:
         return path if isinstance(path, str) else ""
 
     def ask(self) -> NotebookAsk:
-        """Return what the notebook's file asks of the policy; nothing where the file is unknown or not there.
+        """Return what the notebook's file asks of the policy; nothing where it is unknown or was never there.
+
+        One that is not there any more, or can't be read now, asks what it last did.
 
         Raises
         ------
@@ -72,10 +74,9 @@ class OwnNotebook:
             version = (path, status.st_mtime_ns, status.st_size)
             if self._read is None or self._read[0] != version:
                 self._read = version, ask_in(Path(path).read_bytes())
-        except FileNotFoundError:
-            self._read = None
-            return NotebookAsk()
         except (OSError, ValueError, NotANotebook) as error:
             if self._read is None or self._read[0][0] != path:
+                if isinstance(error, FileNotFoundError):
+                    return NotebookAsk()
                 raise unknown_ask(path) from error
         return self._read[1]

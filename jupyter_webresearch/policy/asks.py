@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 
 from jupyter_webresearch.policy.egress import Dropped, HostList
 from jupyter_webresearch.policy.policy_change import MAX_ENTRIES, task_fault
@@ -60,6 +61,17 @@ class NotebookAsk:
         if len(unknown) > _NAMED:
             faults.append(Dropped("...", f"{len(unknown) - _NAMED:,} more keys are unknown"))
         return NotebookAsk(allow, search, task, tuple(faults))
+
+    def and_that(self, other: NotebookAsk) -> NotebookAsk:
+        """Return what two notebooks of one kernel ask together: each narrows; the first that says a task says it."""
+        given = [allow for allow in (self.allow, other.allow) if allow is not None]
+        search = [search for search in (self.search, other.search) if search is not None]
+        return NotebookAsk(
+            reduce(HostList.within, given) if given else None,
+            all(search) if search else None,
+            other.task if self.task is None else self.task,
+            self.faults + other.faults,
+        )
 
 
 @dataclass

@@ -8,6 +8,7 @@ import hmac
 import http.client
 import json
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from jupyter_core.utils import ensure_async
@@ -76,19 +77,24 @@ class WebResearchHandler(APIHandler):
         Failed
             ``config`` when the kernel's notebook can't be read: it might ask for less than is let through without it.
         """
-        engine, session, caller = await self.engine(), await self.session(), await self.caller()
+        engine, session, notebooks = await self.engine(), await self.session(), await self._notebooks()
         if self.kernel is not None:
-            ask = await self.extension.metadata.ask(caller.kernel, caller.notebook)
+            ask = await self.extension.metadata.ask(self.kernel.kernel_id, notebooks)
             if session.asks.notebook is not ask:
                 await asyncio.wrap_future(engine.submit(_heed(session, ask)))
-        return engine, session, caller
+        return engine, session, self._caller(notebooks)
 
     async def caller(self) -> Caller:
         """Return who asks: a kernel with its notebook's path of now, or a user."""
+        return self._caller(await self._notebooks())
+
+    def _caller(self, notebooks: Sequence[str]) -> Caller:
         if self.kernel is None:
             return Caller("rest")
-        kernel_id = self.kernel.kernel_id
-        return Caller("kernel", kernel_id, await self.extension.notebooks.path(kernel_id))
+        return Caller("kernel", self.kernel.kernel_id, notebooks[0] if notebooks else "")
+
+    async def _notebooks(self) -> Sequence[str]:
+        return () if self.kernel is None else await self.extension.notebooks.paths(self.kernel.kernel_id)
 
     @property
     def session_id(self) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from jupyter_core.utils import ensure_async
@@ -25,45 +27,47 @@ class NotebookMetadata:
 
     def __init__(self, contents: Any) -> None:
         self._contents = contents
-        self._read: dict[str, tuple[tuple[str, Any], NotebookAsk]] = {}  # by kernel: path and time of saving, and ask
+        self._read: dict[str, dict[str, tuple[Any, NotebookAsk]]] = {}  # by kernel and path: time of saving, and ask
 
-    async def ask(self, kernel_id: str, path: str) -> NotebookAsk:
-        """Return what a kernel's notebook asks; nothing when there is none, or it was deleted.
+    async def ask(self, kernel_id: str, paths: Sequence[str]) -> NotebookAsk:
+        """Return what a kernel's notebooks ask, of several the narrowest; nothing where there is none.
 
         Parameters
         ----------
         kernel_id
-            Whose notebook it is.
-        path
-            Of the notebook below the server's root, or an empty string.
+            Whose notebooks they are.
+        paths
+            Of the notebooks below the server's root.
 
         Raises
         ------
         Failed
-            ``config`` when the notebook can't be read now, and could not be before: it might ask for less than all.
+            ``config`` when a notebook can't be read now, and could not be before: it might ask for less than all.
         """
         # Not with the module: a server must not import the policy before its first request.
+        from jupyter_webresearch.policy.asks import NotebookAsk
+
+        read = self._read.setdefault(kernel_id, {})
+        asks = [await self._of(path, read) for path in paths]
+        for path in read.keys() - set(paths):
+            del read[path]
+        return reduce(NotebookAsk.and_that, asks) if asks else NotebookAsk()
+
+    async def _of(self, path: str, read: dict[str, tuple[Any, NotebookAsk]]) -> NotebookAsk:
+        """Return what one notebook asks; one that is not there any more, or can't be read now, what it last did."""
         from jupyter_webresearch.notebook_ask import NotANotebook, unknown_ask
         from jupyter_webresearch.policy.asks import NotebookAsk
 
-        if not path:
-            self.forget(kernel_id)
-            return NotebookAsk()
         try:
             about = await ensure_async(self._contents.get(path, content=False))
-            version = (path, about["last_modified"])
-            known = self._read.get(kernel_id)
-            if known is None or known[0] != version:
-                known = self._read[kernel_id] = version, await self._ask_in(path)
-            return known[1]
+            if path not in read or read[path][0] != about["last_modified"]:
+                read[path] = about["last_modified"], await self._ask_in(path)
         except (HTTPError, NotANotebook, OSError, LookupError) as error:
-            if isinstance(error, HTTPError) and error.status_code == 404:
-                self.forget(kernel_id)
-                return NotebookAsk()
-            known = self._read.get(kernel_id)
-            if known is None or known[0][0] != path:
+            if path not in read:
+                if isinstance(error, HTTPError) and error.status_code == 404:  # it was never saved
+                    return NotebookAsk()
                 raise unknown_ask(path) from error
-            return known[1]
+        return read[path][1]
 
     def forget(self, kernel_id: str) -> None:
         """Drop what is known of a kernel that has ended."""

@@ -1,11 +1,9 @@
-"""Which notebook a kernel runs for, as the server knows it at the moment."""
+"""Which notebooks a kernel runs for, as the server knows it at the moment."""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
-
-from tornado.web import HTTPError
 
 __all__ = ["NotebookOfKernel"]
 
@@ -23,23 +21,21 @@ class NotebookOfKernel:
 
     def __init__(self, sessions: Any) -> None:
         self._sessions = sessions
-        self._known: dict[str, str] = {}
+        self._known: dict[str, list[str]] = {}
 
-    async def path(self, kernel_id: str) -> str:
-        """Return the path of a kernel's notebook below the server's root, or an empty string.
+    async def paths(self, kernel_id: str) -> list[str]:
+        """Return the paths of a kernel's notebooks below the server's root; most kernels have one.
 
-        A session manager that fails fails no operation: the notebook then is the one known before.
+        A session manager that fails fails no operation: the notebooks then are those known before.
         """
         try:
+            sessions = await self._sessions.list_sessions()
             # A console on the same kernel is a session, too.
-            session = await self._sessions.get_session(kernel_id=kernel_id, type="notebook")
-            self._known[kernel_id] = str(session["path"])
-        except HTTPError as error:
-            if error.status_code == 404:
-                self._known.pop(kernel_id, None)
+            mine = [one for one in sessions if one["type"] == "notebook" and one["kernel"].get("id") == kernel_id]
+            self._known[kernel_id] = [str(one["path"]) for one in mine]
         except Exception:
-            _log.exception("Web Research: the session manager can't say which notebook a kernel has")
-        return self._known.get(kernel_id, "")
+            _log.exception("Web Research: the session manager can't say which notebooks a kernel has")
+        return self._known.get(kernel_id, [])
 
     def forget(self, kernel_id: str) -> None:
         """Drop what is known of a kernel that has ended."""

@@ -116,17 +116,50 @@ def test_a_notebook_that_can_not_be_read(server: ThreadServer, kernel: Kernel, n
     assert by_kernel(server, kernel, "POST", "check-url", {"urls": [PAGE]}).status == 200
 
 
-@pytest.mark.parametrize("gone", ["deleted", "empty"])
-def test_where_there_is_no_notebook_nothing_narrows(
-    server: ThreadServer, kernel: Kernel, notebook: Path, gone: str
-) -> None:
+def test_an_empty_notebook_narrows_nothing(server: ThreadServer, kernel: Kernel, notebook: Path) -> None:
     write(notebook, {"allow": []})
     assert codes(server, kernel, PAGE) == ["not_allowed"]
-    if gone == "deleted":
-        notebook.unlink()
-    else:
-        notebook.write_text(" \n")
+    notebook.write_text(" \n")
     assert codes(server, kernel, PAGE) == ["read"]
+
+
+def test_a_notebook_that_was_never_saved_narrows_nothing(server: ThreadServer, kernel: Kernel, notebook: Path) -> None:
+    notebook.unlink()
+    assert codes(server, kernel, PAGE) == ["read"]
+
+
+def test_a_notebook_that_is_gone_asks_what_it_last_did(
+    server: ThreadServer, call: Caller, kernel: Kernel, notebook: Path
+) -> None:
+    """A file moves before its session does, and what runs meanwhile is to be bound as before and after."""
+    write(notebook, {"allow": ["other.example"]})
+    assert codes(server, kernel, PAGE) == ["not_allowed"]
+    hidden = notebook.parent / ".hidden"
+    hidden.mkdir(exist_ok=True)
+    moved = notebook.rename(hidden / notebook.name)
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+    moved.rename(notebook)
+    assert call("PATCH", f"api/contents/sub/{notebook.name}", {"path": f"sub/moved-{notebook.name}"}).status == 200
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+    notebook.with_name(f"moved-{notebook.name}").unlink()
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+
+
+def test_of_two_notebooks_of_one_kernel_both_bind(
+    server: ThreadServer, call: Caller, kernel: Kernel, notebook: Path
+) -> None:
+    second = notebook.with_name(f"second-{notebook.name}")
+    body = {"path": f"sub/{second.name}", "type": "notebook", "name": second.name, "kernel": {"id": kernel.id}}
+    write(second)
+    assert call("POST", "api/sessions", body).status == 201
+    third = "http://third.example/article"
+    for one, other in ((notebook, second), (second, notebook)):
+        write(one, {"allow": ["www.example.org", "other.example"]})
+        write(other)
+        assert codes(server, kernel, PAGE, OTHER, third) == ["read", "read", "not_allowed"]
+        write(other, {"allow": ["other.example", "third.example"], "search": False})
+        assert codes(server, kernel, PAGE, OTHER, third) == ["not_allowed", "read", "not_allowed"]
+        assert asks_of(server, kernel)["search"] is False
 
 
 def test_a_kernel_without_a_session_has_no_notebook(server: ThreadServer) -> None:
@@ -177,7 +210,7 @@ def test_a_session_manager_that_fails_fails_nothing(
     async def failing(**_: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(server.app.session_manager, "get_session", failing)
+    monkeypatch.setattr(server.app.session_manager, "list_sessions", failing)
     monkeypatch.setattr("jupyter_webresearch.server.notebook_of_kernel._log.disabled", True)
     assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
 
