@@ -10,6 +10,7 @@ import asyncio
 import os
 import statistics
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -21,7 +22,7 @@ import psutil
 import trafilatura
 from site_process import serve
 
-from jupyter_webresearch.config import Settings, WebFetch, WebPolicy
+from jupyter_webresearch.config import Settings, WebBudgets, WebFetch, WebPolicy
 from jupyter_webresearch.engine import Engine
 from jupyter_webresearch.errors import WebResearchError
 from jupyter_webresearch.models import FetchRequest
@@ -38,13 +39,17 @@ def main() -> int:
     if not data:
         sys.stderr.write("set WEBRESEARCH_DATA to the folder that holds aeb/\n")
         return 2
-    with serve(Path(data) / "aeb" / "html") as (port, names):
+    with serve(Path(data) / "aeb" / "html") as (port, names), tempfile.TemporaryDirectory() as journal:
         urls = [f"http://127.0.0.1:{port}{name}" for name in names]
         settings = Settings(
             policy=WebPolicy(allow_private_networks=["127.0.0.0/8"], allowed_ports=[port]),
             fetch=WebFetch(max_bytes=128 * 1024),
+            # Counted as always, robots.txt asked, the journal written; only the sizes are such that all rounds fit.
+            budgets=WebBudgets(
+                kernel_total=1_000_000, kernel_per_minute=100_000, server_per_minute=100_000, site_per_minute=100_000
+            ),
         )
-        engine = Engine(settings)
+        engine = Engine(settings, data_folder=Path(journal) / "webresearch")
         try:
             engine.submit(engine.warm_up()).result()
             print(f"{len(urls)} article pages, {ROUNDS} rounds, {psutil.cpu_count()} cores\n")
