@@ -114,6 +114,7 @@ def no_key(about: About, purpose: str = "") -> ProviderError:
 
 def _message(about: About, key: str, refusal: Refusal, error: ProviderError) -> str:
     name, said = about.display_name, _words(refusal.said, key)
+    status = f", status {error.http_status}" if error.http_status >= 400 else ""  # some refuse in a 200
     match error.kind:
         case "no_key":
             return str(no_key(about))
@@ -126,16 +127,16 @@ def _message(about: About, key: str, refusal: Refusal, error: ProviderError) -> 
         case "rate_limited":
             when = "later" if error.retry_after is None else f"in {error.retry_after:g} s"
             return f"{name} takes no more requests for now{said}; try again {when}" + (
-                "" if key else f", or {_how(about)}"
+                "" if key or not about.keys else f", or {_how(about)}"
             )
         case "forbidden":
-            return f"{name} forbids the request{said}; does the plan of the key allow it?"
+            return f"{name} forbids the request{said}" + ("; does the plan of the key allow it?" if key else "")
         case "timeout":
             return f"{name} gave up waiting{said}; try again"
         case "unreachable":
-            return f"{name} is out of order, status {error.http_status}{said}; try again later"
+            return f"{name} is out of order{status}{said}; try again later"
         case _:
-            return f"{name} refuses the request, status {error.http_status}{said}"
+            return f"{name} refuses the request{status}{said}"
 
 
 def _words(said: object, key: str) -> str:
