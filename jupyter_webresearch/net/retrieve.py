@@ -101,6 +101,7 @@ class Retriever:
         deadline: float,
         accept: Callable[[ResponseHead], Disposition],
         cut: float | None = None,
+        retry: bool = True,
     ) -> Retrieved:
         """Retrieve one URL.
 
@@ -119,6 +120,8 @@ class Retriever:
             called when there is no body by definition: HEAD, 204, 205, 304.
         cut
             On the same scale: a body that is not complete by then, or falls silent, ends there as one that breaks off.
+        retry
+            Whether a wait that the site asks for is kept and the request sent once more; else the answer is the last.
 
         Returns
         -------
@@ -144,7 +147,8 @@ class Retriever:
             request.headers,
             request.body,
         )
-        chain = _Chain(first.url, admission, started, carries=bool(request.body or request.headers), cut=cut)
+        carries = bool(request.body or request.headers)
+        chain = _Chain(first.url, admission, started, carries=carries, cut=cut, retried=not retry)
         with anyio.move_on_after(max(0.0, deadline - started)):
             return await self._follow(first, chain, on_phase, deadline, accept)
         raise Failed("timeout", f"no complete answer within {max(0.0, deadline - started):.0f} s")

@@ -224,6 +224,7 @@ class Service:
                 on_phase=lambda _phase: None,
                 deadline=self.deadline,
                 accept=lambda _head: Disposition(MAX_ANSWER, "error", setting=""),
+                retry=False,  # whether it is worth it, the body tells
             )
         except WebResearchError as error:
             raise _unanswered(error) from None
