@@ -25,7 +25,8 @@ FOUND = f"""{HEAD}<reqid>1348828873568466-XML</reqid><found priority="phrase">7<
 <misspell><rule>Misspell</rule><source-text>yande<hlword>xx</hlword></source-text><text>yandex</text></misspell>
 <results><grouping attr="" mode="flat" groups-on-page="10" docs-in-group="1" curcateg="-1">
 <page first="1" last="10">0</page><group><doccount>1</doccount><relevance priority="all"/><doc id="Z1"><url>https://www.yandex.ru/</url>
-<domain>www.yandex.ru</domain><title>"<hlword>Яндекс</hlword>" - поисковая <hlword>система</hlword> и портал</title><headline>Поиск.</headline>
+<domain>www.yandex.ru</domain><title>"<hlword>Яндекс</hlword>" - поисковая <hlword>система</hlword> и портал</title>
+<headline>Поиск.</headline>
 <modtime>20060814T040000</modtime><size>26938</size><charset>utf-8</charset>
 <passages><passage><hlword>Яндекс</hlword> — машина &amp; портал</passage><passage>Ещё.</passage></passages>
 <properties><lang>ru</lang></properties><mime-type>text/html</mime-type></doc></group>
