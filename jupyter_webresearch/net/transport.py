@@ -25,6 +25,7 @@ from jupyter_webresearch.net.connections import both_families, close_now
 from jupyter_webresearch.net.dialler import Dialler, SocketDialler
 from jupyter_webresearch.net.resolver import Resolver, SystemResolver
 from jupyter_webresearch.net.trust import tls_context
+from jupyter_webresearch.net.unlogged import keep_unlogged
 from jupyter_webresearch.net.upstream_proxy import UpstreamProxy
 from jupyter_webresearch.policy.addresses import IPAddress, parse_address
 from jupyter_webresearch.policy.admission import Admission
@@ -107,6 +108,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         """
         on_phase: Callable[[str], None] = request.extensions.get("on_phase", _no_phase)
         admission: Admission = request.extensions["admission"]  # without one nothing goes out
+        keep_unlogged()
         url = admission.check_url(str(request.url), request.method)
         if not _same_host(request.url, url):
             raise BadInput("invalid_url", "the URL names different hosts to different parsers")

@@ -50,7 +50,7 @@ class Admission(Protocol):
         ...
 
     async def admit(self, url: CheckedURL, *, method: str, body: bytes | None, redirected: bool) -> None:
-        """Decide whether this request is sent now: room in the budgets, robots.txt, classifier. Nothing is charged.
+        """Decide whether this request is sent now: room in the budgets, classifier, robots.txt. Nothing is charged.
 
         Parameters
         ----------

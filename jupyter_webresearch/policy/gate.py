@@ -39,9 +39,9 @@ class Policy:
 class Gate:
     """Lets out the requests of one operation; see :class:`~jupyter_webresearch.policy.admission.Admission`.
 
-    The order is: switch, URL, lists, room in the budgets, before any DNS query; then robots.txt and the classifier,
-    which are asked nothing for what is over budget; the addresses; and last the budgets again, which are charged only
-    then: what is refused is free.
+    The order is: switch, URL, lists, room in the budgets, classifier, before any DNS query: the name of a host may be
+    the message, and asking for its robots.txt sends it. Then robots.txt; the addresses; and last the budgets again,
+    which are charged only then: what is refused is free.
 
     Parameters
     ----------
@@ -90,15 +90,15 @@ class Gate:
         return self._policy.guard.check_addresses(url, answers)
 
     async def admit(self, url: CheckedURL, *, method: str, body: bytes | None, redirected: bool) -> None:
-        """Ask budgets, robots.txt and classifier; see :meth:`Admission.admit`."""
+        """Ask budgets, classifier and robots.txt; see :meth:`Admission.admit`."""
         if self._opened:
             await self._policy.budgets.check_hop(url.host)
         else:
             await self._policy.budgets.check(self._kind, self._session.id, url.host)
-        await self._policy.robots.check(url, _ForRobots(self), deadline=self.deadline)
         # Of redirects only those to another host: the site chose where on its own host it leads.
         if not (redirected and url.host in self._judged_hosts):
             await self._judge(url, method, body)
+        await self._policy.robots.check(url, _ForRobots(self), deadline=self.deadline)
 
     async def charge(self, url: CheckedURL) -> None:
         """Charge the budgets; see :meth:`Admission.charge`."""

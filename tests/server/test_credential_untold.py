@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,12 +77,14 @@ def nowhere(text: str, where: str) -> None:
 def test_it_is_sent_and_never_told(
     server: ThreadServer, secure: Site, kernel: Kernel, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.DEBUG)
+    secure.serve("/echo-headers", "text", "text/plain", headers={"X-Echo": SECRET})
     told = kernel.run(READ)
     assert {request.header("Authorization") for request in secure.seen} == {f"Bearer {SECRET}"}
     assert told.count("credential:planted") >= 4, "what the site sent back shows the name"
     nowhere(told, "notebook")
     call: Caller = server.caller()
-    for path in ("echo", "status?code=404"):
+    for path in ("echo", "echo-headers", "status?code=404"):
         answer = call("POST", "webresearch/fetch", {"url": f"https://{HOST}/{path}", "any_status": True})
         nowhere(answer.body.decode() + str(answer.headers), f"REST {path}")
     for route in ("webresearch/policy", "webresearch/journal"):
