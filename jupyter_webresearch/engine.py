@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import secrets
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
@@ -75,6 +76,8 @@ class Engine:
         self._pool = parts.pool
         self._fetcher = parts.fetcher
         self._sessions: dict[str, Session] = {}
+        # Budgets that several servers share, or one had before it was killed, know users of the same name.
+        self._run = secrets.token_hex(8)
         self._lock = threading.Lock()
         self._thread = LoopThread(self._shut_down)
 
@@ -93,7 +96,8 @@ class Engine:
         with self._lock:
             session = self._sessions.get(session_id)
             if session is None:
-                session = self._sessions[session_id] = Session(session_id, self.settings.fetch)
+                account = f"{session_id}@{self._run}"
+                session = self._sessions[session_id] = Session(session_id, self.settings.fetch, account)
             return session
 
     def session_ids(self) -> list[str]:
@@ -101,13 +105,21 @@ class Engine:
         with self._lock:
             return list(self._sessions)
 
-    def drop_session(self, session_id: str) -> None:
-        """Cancel what runs in a session and delete what it stored; an unknown id is no error."""
+    def drop_session(self, session_id: str, *, ended: bool = True) -> None:
+        """Cancel what runs in a session and delete what it stored; an unknown id is no error.
+
+        Parameters
+        ----------
+        session_id
+            Which.
+        ended
+            False for one that only makes room: should it come again, its totals are not refilled.
+        """
         with self._lock:
             session = None if self._thread.closed else self._sessions.pop(session_id, None)  # closing drops them all
         if session is not None:
             with contextlib.suppress(RuntimeError):  # closed in between
-                self.submit(self._end_session(session))
+                self.submit(self._end_session(session, ended=ended))
 
     def operations(self) -> tuple[str, ...]:
         """Return the operations that are switched on."""
@@ -149,11 +161,12 @@ class Engine:
         await self._policy.budgets.close()
         await self._journal.close()
 
-    async def _end_session(self, session: Session) -> None:
+    async def _end_session(self, session: Session, *, ended: bool = True) -> None:
         await session.close()
         self._policy.classifier.forget(session.id)
-        with contextlib.suppress(WebResearchError):  # the storage drops in time what it is not told to
-            await self._policy.budgets.forget(session.id)
+        if ended:
+            with contextlib.suppress(WebResearchError):  # the storage drops in time what it is not told to
+                await self._policy.budgets.forget(session.account)
 
     # ------------------------------------------------------------------ operations, on the engine's loop
 
@@ -291,7 +304,7 @@ class Engine:
     async def _budgets(self, session: Session) -> dict[str, Any]:
         """Return the rows of the budgets, or why they can't be had; the lists are to be seen all the same."""
         try:
-            return {"budgets": await self._policy.budgets.report(session.id)}
+            return {"budgets": await self._policy.budgets.report(session.account)}
         except Failed as error:
             return {"budgets": [], "budgets_fault": error.message}
 

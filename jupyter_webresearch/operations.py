@@ -236,7 +236,7 @@ class Operations:
             finally:
                 gate = operation.gate
                 if gate.spent != gate.reserved:
-                    await self._policy.budgets.settle(session.id, gate.reserved, gate.spent)
+                    await self._policy.budgets.settle(session.account, gate.reserved, gate.spent)
 
     def cancel(self, kinds: frozenset[str]) -> None:
         """Cancel what runs of some kinds, because they were switched off."""

@@ -62,10 +62,13 @@ class Session:
         Who it belongs to, e.g. ``kernel:<kernel id>``.
     settings
         Sizes of cache and store.
+    account
+        What its budgets are counted under; the id by default.
     """
 
-    def __init__(self, id: str, settings: WebFetch) -> None:
+    def __init__(self, id: str, settings: WebFetch, account: str = "") -> None:
         self.id = id
+        self.account = account or id
         self._settings = settings
         self._store = Store(settings.store_size)
         self._records: dict[str, Record] = {}

@@ -16,7 +16,7 @@ from jupyter_webresearch.errors import Failed, Refused
 from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.policy.policy_change import PolicyChange
 from tests.bench import URL, arrived, outcomes
-from tests.conftest import HOST, EngineMaker
+from tests.conftest import HOST, BenchMaker, EngineMaker
 from tests.sites import Site
 from tests.sites.network import StubResolver
 
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "journal"
 
 
-def test_a_page_is_one_started_and_one_completed(bench: Any, site: Site) -> None:
+def test_a_page_is_one_started_and_one_completed(bench: BenchMaker, site: Site) -> None:
     it = bench()
     caller = Caller("kernel", "one", "work/tides.ipynb")
     page = it.fetch(caller=caller)
@@ -56,12 +56,12 @@ def test_a_page_is_one_started_and_one_completed(bench: Any, site: Site) -> None
     assert request.header("X-Request-ID") == started["operation"], "a site owner's complaint finds the cell"
 
 
-def test_the_id_is_sent_only_if_the_setting_says_so(bench: Any, site: Site) -> None:
+def test_the_id_is_sent_only_if_the_setting_says_so(bench: BenchMaker, site: Site) -> None:
     bench(fetch=WebFetch(send_request_id=False)).fetch()
     assert site.seen[0].header("X-Request-ID") is None
 
 
-def test_a_cache_hit_and_reading_on_are_one_completed_event_each(bench: Any) -> None:
+def test_a_cache_hit_and_reading_on_are_one_completed_event_each(bench: BenchMaker) -> None:
     it = bench()
     page = it.fetch()
     it.fetch()
@@ -71,7 +71,7 @@ def test_a_cache_hit_and_reading_on_are_one_completed_event_each(bench: Any) -> 
     assert [event["source"] for event in hits] == ["cache", "cache"]
 
 
-def test_a_refusal_before_dns_is_on_record_and_asks_nobody(bench: Any, site: Site) -> None:
+def test_a_refusal_before_dns_is_on_record_and_asks_nobody(bench: BenchMaker, site: Site) -> None:
     resolver = StubResolver()
     it = bench(policy=WebPolicy(ceiling=["*.example.com"]), resolver=resolver)
     error = it.fails()
@@ -85,7 +85,7 @@ def test_a_refusal_before_dns_is_on_record_and_asks_nobody(bench: Any, site: Sit
     assert refused["reason"]
 
 
-def test_a_redirect_to_a_host_outside_the_lists_is_refused_at_that_hop(bench: Any, site: Site) -> None:
+def test_a_redirect_to_a_host_outside_the_lists_is_refused_at_that_hop(bench: BenchMaker, site: Site) -> None:
     resolver = StubResolver({"other.example.net": ["93.184.216.35"]})
     it = bench(policy=WebPolicy(ceiling=[HOST]), resolver=resolver)
     error = it.fails(f"http://{HOST}/redirect?to=http://other.example.net/article")
@@ -94,7 +94,7 @@ def test_a_redirect_to_a_host_outside_the_lists_is_refused_at_that_hop(bench: An
     assert "other.example.net" not in resolver.asked
 
 
-def test_check_url_judges_by_the_lists(bench: Any) -> None:
+def test_check_url_judges_by_the_lists(bench: BenchMaker) -> None:
     it = bench(policy=WebPolicy(ceiling=["*.example.org"]))
     assert it.engine.check_url(URL, it.session.id).code == "ok"
     assert it.engine.check_url("https://example.com/").code == "not_allowed"
@@ -103,7 +103,7 @@ def test_check_url_judges_by_the_lists(bench: Any) -> None:
     assert it.engine.check_url(URL).code == "ok", "another session has not asked"
 
 
-def test_what_fails_is_failed_and_says_why_without_an_address(bench: Any) -> None:
+def test_what_fails_is_failed_and_says_why_without_an_address(bench: BenchMaker) -> None:
     resolver = StubResolver({"gone.example.org": []})
     it = bench(resolver=resolver)
     assert it.fails("http://gone.example.org/").code == "unresolved"
@@ -111,14 +111,14 @@ def test_what_fails_is_failed_and_says_why_without_an_address(bench: Any) -> Non
     assert (failed["outcome"], failed["code"]) == ("failed", "unresolved")
 
 
-def test_bad_input_is_on_record_too(bench: Any) -> None:
+def test_bad_input_is_on_record_too(bench: BenchMaker) -> None:
     it = bench()
     it.fails("http://exa mple.org/")
     assert outcomes(it.events) == ["started", "failed"]
     assert it.events[-1]["code"] == "invalid_url"
 
 
-def test_a_cancelled_fetch_is_failed_and_says_so(bench: Any, site: Site) -> None:
+def test_a_cancelled_fetch_is_failed_and_says_so(bench: BenchMaker, site: Site) -> None:
     it = bench()
     running = it.begin(f"http://{HOST}/hang")
     arrived(site, "/hang")
@@ -130,7 +130,7 @@ def test_a_cancelled_fetch_is_failed_and_says_so(bench: Any, site: Site) -> None
     assert it.events[-1]["code"] == "cancelled"
 
 
-def test_switching_off_ends_what_runs_and_refuses_what_comes(bench: Any, site: Site) -> None:
+def test_switching_off_ends_what_runs_and_refuses_what_comes(bench: BenchMaker, site: Site) -> None:
     it = bench()
     running = it.begin(f"http://{HOST}/hang")
     arrived(site, "/hang")
@@ -147,7 +147,7 @@ def test_switching_off_ends_what_runs_and_refuses_what_comes(bench: Any, site: S
     assert [event["scope"] for event in told] == ["fetch switched off", "everything switched on"]
 
 
-def test_what_a_setting_switches_off_stays_off(bench: Any) -> None:
+def test_what_a_setting_switches_off_stays_off(bench: BenchMaker) -> None:
     it = bench(policy=WebPolicy(disabled_operations=["fetch"]))
     error = it.fails()
     assert (error.code, error.setting) == ("disabled", "WebPolicy.disabled_operations")
@@ -157,7 +157,7 @@ def test_what_a_setting_switches_off_stays_off(bench: Any) -> None:
     assert it.engine.operations() == ("search", "image", "browser")
 
 
-def test_grants_and_denials_are_approvals(bench: Any) -> None:
+def test_grants_and_denials_are_approvals(bench: BenchMaker) -> None:
     it = bench(policy=WebPolicy(ask="prompt"))
     error = it.fails()
     assert (error.code, error.host) == ("needs_approval", HOST)
@@ -172,7 +172,7 @@ def test_grants_and_denials_are_approvals(bench: Any) -> None:
     assert "session" in granted["scope"]
 
 
-def test_an_agent_can_t_change_what_it_may_reach(bench: Any) -> None:
+def test_an_agent_can_t_change_what_it_may_reach(bench: BenchMaker) -> None:
     it = bench()
     change = it.engine.change_policy(it.session, PolicyChange(act=(HOST,)), Caller("tool"))
     with pytest.raises(Refused) as caught:
@@ -180,7 +180,7 @@ def test_an_agent_can_t_change_what_it_may_reach(bench: Any) -> None:
     assert caught.value.code == "unauthorized"
 
 
-def test_an_agent_needs_the_acting_list_to_write(bench: Any) -> None:
+def test_an_agent_needs_the_acting_list_to_write(bench: BenchMaker) -> None:
     it = bench()
     agent = Caller("tool")
     assert it.fetch(f"http://{HOST}/echo", agent).status == 200
@@ -191,7 +191,7 @@ def test_an_agent_needs_the_acting_list_to_write(bench: Any) -> None:
     assert it.events[-1]["risk"] == "write"
 
 
-def test_budgets_refuse_before_anything_is_sent_and_charge_nothing_for_it(bench: Any, site: Site) -> None:
+def test_budgets_refuse_before_anything_is_sent_and_charge_nothing_for_it(bench: BenchMaker, site: Site) -> None:
     it = bench(budgets=WebBudgets(kernel_total=2))
     it.fetch(f"http://{HOST}/plain?1")
     it.fetch(f"http://{HOST}/plain?1")  # from memory: free
@@ -203,7 +203,7 @@ def test_budgets_refuse_before_anything_is_sent_and_charge_nothing_for_it(bench:
     assert totals["WebBudgets.kernel_total"]["used"] == 2
 
 
-def test_each_request_to_a_site_counts_in_its_window_redirects_included(bench: Any, site: Site) -> None:
+def test_each_request_to_a_site_counts_in_its_window_redirects_included(bench: BenchMaker, site: Site) -> None:
     it = bench(budgets=WebBudgets(site_per_minute=2))
     assert it.fetch(f"http://{HOST}/redirect?to=/plain").status == 200
     error = it.fails(f"http://{HOST}/plain")
@@ -212,7 +212,7 @@ def test_each_request_to_a_site_counts_in_its_window_redirects_included(bench: A
     assert 0 < error.retry_after <= 60
 
 
-def test_dollars_are_reserved_before_sending_and_given_back_when_nothing_was_sent(bench: Any) -> None:
+def test_dollars_are_reserved_before_sending_and_given_back_when_nothing_was_sent(bench: BenchMaker) -> None:
     resolver = StubResolver({"gone.example.org": []})
     it = bench(budgets=WebBudgets(session_dollars=0.02, price_per_request=0.01), resolver=resolver)
     it.fails("http://gone.example.org/")
@@ -224,7 +224,7 @@ def test_dollars_are_reserved_before_sending_and_given_back_when_nothing_was_sen
     assert (error.code, error.setting) == ("over_budget", "WebBudgets.session_dollars")
 
 
-def test_totals_end_with_the_session(bench: Any) -> None:
+def test_totals_end_with_the_session(bench: BenchMaker) -> None:
     it = bench(budgets=WebBudgets(kernel_total=1))
     it.fetch()
     assert it.fails(f"http://{HOST}/plain").code == "over_budget"
@@ -234,14 +234,33 @@ def test_totals_end_with_the_session(bench: Any) -> None:
     assert it.fetch(f"http://{HOST}/plain").status == 200
 
 
-def test_a_required_journal_that_can_t_be_written_refuses(bench: Any, site: Site, folder: Path) -> None:
+def test_who_only_made_room_finds_the_totals_used(bench: BenchMaker) -> None:
+    it = bench(budgets=WebBudgets(kernel_total=1))
+    it.fetch()
+    it.engine.drop_session(it.session.id, ended=False)
+    it.session = it.engine.session("kernel:one")
+    assert it.fails(f"http://{HOST}/plain").setting == "WebBudgets.kernel_total"
+
+
+def test_users_of_one_name_at_several_servers_have_totals_of_their_own(bench: BenchMaker, tmp_path: Path) -> None:
+    shared = {"budgets": WebBudgets(kernel_total=1, server_per_minute=3), "budget_file": tmp_path / "budgets" / "file"}
+    one, other = bench(**shared), bench(**shared)
+    one.fetch()
+    other.fetch()
+    one.engine.close()  # refills nobody else's
+    assert other.fails(f"http://{HOST}/plain").setting == "WebBudgets.kernel_total"
+    assert other.used["server_per_minute"] == 2
+    assert bench(**shared).fetch().status == 200, "the server that was started anew"
+
+
+def test_a_required_journal_that_can_t_be_written_refuses(bench: BenchMaker, site: Site, folder: Path) -> None:
     folder.write_text("a file where the folder should be")
     error = bench(journal=WebJournal(required=True)).fails()
     assert (type(error), error.code, error.setting) == (Failed, "journal_unavailable", "WebJournal.required")
     assert site.seen == []
 
 
-def test_secrets_stand_nowhere_in_the_journal(bench: Any, folder: Path) -> None:
+def test_secrets_stand_nowhere_in_the_journal(bench: BenchMaker, folder: Path) -> None:
     it = bench()
     secret = "sk-verysecret-0123456789abcdef"
     it.fetch(

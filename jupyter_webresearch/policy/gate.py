@@ -94,7 +94,7 @@ class Gate:
         if self._opened:
             await self._policy.budgets.check_hop(url.host)
         else:
-            await self._policy.budgets.check(self._kind, self._session.id, url.host)
+            await self._policy.budgets.check(self._kind, self._session.account, url.host)
         # Of redirects only those to another host: the site chose where on its own host it leads.
         if not (redirected and url.host in self._judged_hosts):
             await self._judge(url, method, body)
@@ -105,7 +105,7 @@ class Gate:
         if self._opened:
             await self._policy.budgets.hop(url.host)
         else:
-            self.reserved = await self._policy.budgets.open(self._kind, self._session.id, url.host)
+            self.reserved = await self._policy.budgets.open(self._kind, self._session.account, url.host)
             self._opened = True
 
     def note_sending(self) -> None:

@@ -56,7 +56,7 @@ class WebResearchApp(ExtensionApp):
         self.verifier = ProofVerifier(self._connection_key, clock)
         self.notebooks: NotebookOfKernel
         self.metadata: NotebookMetadata
-        self.life = SessionLife(self._knows_kernel, self._forget_kernel, self._drop_session)
+        self.life = SessionLife(self._knows_kernel, self._forget_kernel, self._evict_user)
         self._web_settings: Settings | None = None
         self._engine: Engine | None = None
         self._making: asyncio.Task[Engine] | None = None
@@ -189,11 +189,12 @@ class WebResearchApp(ExtensionApp):
         self.verifier.forget(kernel_id)
         self.notebooks.forget(kernel_id)
         self.metadata.forget(kernel_id)
-        self._drop_session(f"kernel:{kernel_id}")
-
-    def _drop_session(self, session_id: str) -> None:
         if self._engine is not None:
-            self._engine.drop_session(session_id)
+            self._engine.drop_session(f"kernel:{kernel_id}")
+
+    def _evict_user(self, session_id: str) -> None:
+        if self._engine is not None:
+            self._engine.drop_session(session_id, ended=False)
 
 
 def _reject_misplaced(config: Config, cli: Config) -> None:

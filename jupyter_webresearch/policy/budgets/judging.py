@@ -14,7 +14,7 @@ __all__ = ["KEPT_SECONDS", "MICROSECONDS", "most_pressing", "units_short", "wind
 MICROSECONDS = 1_000_000
 
 KEPT_SECONDS = 30 * 24 * 3600
-"""How long a total is kept outside the process that nobody touches: a process that was killed told of no end."""
+"""How long a total is kept that nobody touches: a process that was killed told of no end, nor does a user who left."""
 
 
 def window_of(limit: Limit) -> int:

@@ -9,12 +9,18 @@ from dataclasses import dataclass, field
 from itertools import repeat
 
 from jupyter_webresearch.clock import Clock
-from jupyter_webresearch.policy.budgets.judging import MICROSECONDS, most_pressing, units_short, window_of
+from jupyter_webresearch.policy.budgets.judging import (
+    KEPT_SECONDS,
+    MICROSECONDS,
+    most_pressing,
+    units_short,
+    window_of,
+)
 from jupyter_webresearch.policy.budgets.limit import Limit, Shortage, Use
 
 __all__ = ["MemoryLedger"]
 
-SWEEP_SECONDS = 60  # sites that nobody asks any more are dropped so often
+SWEEP_SECONDS = 60  # what nobody asks any more is dropped so often
 
 
 @dataclass
@@ -31,6 +37,14 @@ class _Window:
         return len(self.stamps)
 
 
+@dataclass
+class _Total:
+    """Units that were taken, and when that last changed."""
+
+    used: int = 0
+    touched: int = 0
+
+
 class MemoryLedger:
     """A :class:`~jupyter_webresearch.policy.budgets.limit.Ledger` in memory. Used from any thread and any loop.
 
@@ -44,7 +58,7 @@ class MemoryLedger:
         self._clock = clock
         self._lock = threading.Lock()  # never held over an await, and for microseconds only
         self._windows: dict[str, _Window] = {}
-        self._totals: dict[str, int] = {}
+        self._totals: dict[str, _Total] = {}
         self._next_sweep = 0
 
     async def take(self, limits: Sequence[Limit]) -> Shortage | None:
@@ -63,7 +77,7 @@ class MemoryLedger:
         with self._lock:
             for limit in limits:
                 if limit.seconds is None and limit.key in self._totals:
-                    self._totals[limit.key] = max(0, self._totals[limit.key] - limit.cost)
+                    self._totals[limit.key].used = max(0, self._totals[limit.key].used - limit.cost)
 
     async def uses(self, limits: Sequence[Limit]) -> list[Use]:
         """Return what is used; see :meth:`Ledger.uses`."""
@@ -75,7 +89,7 @@ class MemoryLedger:
         """Drop keys; see :meth:`Ledger.forget`."""
         with self._lock:
             self._windows = {key: window for key, window in self._windows.items() if not key.startswith(prefix)}
-            self._totals = {key: used for key, used in self._totals.items() if not key.startswith(prefix)}
+            self._totals = {key: total for key, total in self._totals.items() if not key.startswith(prefix)}
 
     async def close(self) -> None:
         """Do nothing; see :meth:`Ledger.close`."""
@@ -92,7 +106,7 @@ class MemoryLedger:
 
     def _used(self, limit: Limit, now: int) -> int:
         if limit.seconds is None:
-            return self._totals.get(limit.key, 0)
+            return self._totals[limit.key].used if limit.key in self._totals else 0
         window = self._windows.get(limit.key)
         return 0 if window is None else window.used(now)
 
@@ -100,7 +114,8 @@ class MemoryLedger:
         if not limit.cost:
             return
         if limit.seconds is None:
-            self._totals[limit.key] = self._totals.get(limit.key, 0) + limit.cost
+            total = self._totals.setdefault(limit.key, _Total())
+            total.used, total.touched = total.used + limit.cost, now
         else:
             window = self._windows.setdefault(limit.key, _Window(window_of(limit)))
             window.stamps.extend(repeat(now, limit.cost))
@@ -116,3 +131,5 @@ class MemoryLedger:
         if now >= self._next_sweep:
             self._next_sweep = now + SWEEP_SECONDS * MICROSECONDS
             self._windows = {key: window for key, window in self._windows.items() if window.used(now)}
+            kept = now - KEPT_SECONDS * MICROSECONDS
+            self._totals = {key: total for key, total in self._totals.items() if total.touched >= kept}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 
+from jupyter_webresearch.policy.budgets.judging import KEPT_SECONDS
 from jupyter_webresearch.policy.budgets.limit import Limit, Shortage, Use
-from tests.policy.budgets.rigs import Rig
+from jupyter_webresearch.policy.budgets.memory import MemoryLedger
+from tests.policy.budgets.rigs import Rig, SetClock
 
 TOTAL = Limit("WebBudgets.kernel_total", "session:a:total", 5, None)
 MINUTE = Limit("WebBudgets.server_per_minute", "server:minute", 3, 60.0)
@@ -129,6 +131,18 @@ async def test_what_begins_with_a_prefix_is_forgotten_and_nothing_else(rig: Rig)
     await rig.ledger.forget("session:[aA]:")
     await rig.ledger.forget("session:none:")
     assert await used(rig, *limits) == [0, 0, 1, 0, 1]
+
+
+async def test_totals_that_nobody_touches_are_dropped_in_the_end() -> None:
+    clock = SetClock()
+    ledger = MemoryLedger(clock)
+    other = Limit("x", "session:b:total", 5, None)
+    assert await ledger.take([TOTAL, other]) is None
+    clock.advance(KEPT_SECONDS / 2)
+    assert await ledger.take([other]) is None
+    clock.advance(KEPT_SECONDS / 2 + 1)
+    assert await ledger.take([MINUTE]) is None
+    assert [use.used for use in await ledger.uses([TOTAL, other])] == [0, 2]
 
 
 class Model:
