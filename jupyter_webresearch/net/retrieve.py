@@ -251,16 +251,14 @@ class Retriever:
         """Return the seconds after which to ask once more, or None when the answer is final."""
         if chain.retried or step.method not in ("GET", "HEAD"):
             return None
-        wait = self._retry_after(response)
+        wait = self._retry_after(response.status_code, response.headers.get("retry-after", ""))
         if wait is None or self._clock.monotonic() + wait + RETRY_MARGIN > deadline:
             return None
         chain.retried = True
         return wait
 
-    def _retry_after(self, response: httpx.Response) -> float | None:
-        if response.status_code not in RETRY_STATUSES:
-            return None
-        return seconds_to_wait(response.headers.get("retry-after", ""), self._clock.now())
+    def _retry_after(self, status: int, asked: str) -> float | None:
+        return seconds_to_wait(asked, self._clock.now()) if status in RETRY_STATUSES else None
 
     async def _final(
         self,
@@ -301,7 +299,7 @@ class Retriever:
             sha256=body.sha256,
             insecure_redirect=chain.insecure,
             seconds=self._elapsed(chain),
-            retry_after=self._retry_after(response),
+            retry_after=self._retry_after(head.status, head.header("retry-after")),
         )
 
     async def _until(self, cut: float, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -278,6 +278,17 @@ async def test_an_echo_in_the_name_of_a_header(secret: str) -> None:
     assert secret.lower() not in repr(answer).lower()
 
 
+async def test_an_echo_as_a_number() -> None:
+    secret = "12345678"
+    async with carrying(credentials({"KEY": secret})) as net:
+        headers = {"Retry-After": secret, "Age": secret}
+        net.secure.serve("/echoing", "text", "text/plain", status=429, headers=headers)
+        answer = await net.get(f"{SECURE}/echoing")
+        raw = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {secret}\r\n\r\nx".encode().hex()
+        length = await net.get(f"{SECURE}/raw?hex={raw}")
+    assert secret not in told(answer) + told(length)
+
+
 LOCATIONS = ["/plain?key={}", "https://evil.example/?{}", "/{}/x", "#{}", "not a url \\{}"]
 
 
