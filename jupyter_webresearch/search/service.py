@@ -136,6 +136,11 @@ class Service:
         await self._sleep(seconds)
         return True
 
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the deadline, at least 0."""
+        return max(0.0, self.deadline - self._clock.monotonic())
+
     async def get(
         self,
         path: str,
@@ -213,8 +218,7 @@ class Service:
         if reply.status not in RETRIED:
             return None
         wait = reply.retry_after if reply.retry_after is not None else 1.0
-        left = self.deadline - self._clock.monotonic()
-        return wait if wait <= LONGEST_WAIT and wait + 2 < left else None
+        return wait if wait <= LONGEST_WAIT and wait + 2 < self.seconds_left else None
 
     async def _once(self, request: FetchRequest) -> Reply:
         try:
