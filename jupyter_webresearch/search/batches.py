@@ -43,6 +43,7 @@ async def read_batches(
     places = anyio.CapacityLimiter(SIDE_BY_SIDE)
 
     async def one(index: int, batch: Sequence[str]) -> None:
+        """Read a batch when there is a place."""
         async with places:
             try:
                 outcomes[index] = await read(batch)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -134,10 +133,9 @@ async def test_contents_without_their_list_are_a_fault() -> None:
     assert caught.value.kind == "bad_payload"
 
 
-@pytest.mark.skipif("WEBRESEARCH_DATA" not in os.environ, reason="WEBRESEARCH_DATA names no folder of real answers")
-async def test_a_real_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(os.environ["WEBRESEARCH_DATA"]) / "search" / "exa_search.json").read_text("utf-8")
-    monkeypatch.setattr("tests.search.providers.exa_api.SEARCH", json.loads(text))
+async def test_a_real_answer(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = json.loads((data_folder / "search" / "exa_search.json").read_text("utf-8"))
+    monkeypatch.setattr("tests.search.providers.exa_api.SEARCH", real)
     with ExaAPI() as api:
         said = await ask(api)
     assert said.results[0].title == "A Comprehensive Overview of Large Language Models"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from jupyter_webresearch.search.answer import Extract, ProviderAnswer, ProviderError
 from jupyter_webresearch.search.providers.parallel import Parallel
 from jupyter_webresearch.search.question import Question
+from tests.search.local_api import Said
 from tests.search.providers.parallel_api import KEY, SEARCH, ParallelAPI
 
 KEYED = {"PARALLEL_API_KEY": KEY}
@@ -125,15 +125,19 @@ async def test_it_does_not_crawl() -> None:
     assert caught.value.kind == "unsupported"
 
 
-@pytest.mark.skipif("WEBRESEARCH_DATA" not in os.environ, reason="WEBRESEARCH_DATA names no folder of real answers")
-async def test_real_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = Path(os.environ.get("WEBRESEARCH_DATA", "")) / "search"
-    search, extract = (json.loads((folder / f"parallel_{name}.json").read_text()) for name in ("search", "extract"))
+async def test_real_answers(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    search, extract, refused = (
+        json.loads((data_folder / "search" / f"parallel_{name}.json").read_text("utf-8"))
+        for name in ("search", "extract", "error")
+    )
     monkeypatch.setattr("tests.search.providers.parallel_api.SEARCH", search)
     with ParallelAPI() as api:
         said = await ask(api)
         api.results, api.errors = extract["results"], extract["errors"]
         good, bad = await read(api, api.results[0]["url"], api.errors[0]["url"])
+        api.answer = lambda _asked: Said(422, refused)  # type: ignore[method-assign]
+        with pytest.raises(ProviderError, match="at least one query"):
+            await ask(api)
     assert [result.published for result in said.results] == ["2025-10-08", ""]
     assert good.markdown.startswith("# Renewables 2025")
     assert "status 403" in bad.error
