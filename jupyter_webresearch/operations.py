@@ -19,13 +19,16 @@ from jupyter_webresearch.journal.journal import Journal
 from jupyter_webresearch.page import Page
 from jupyter_webresearch.policy.gate import Gate, Policy
 from jupyter_webresearch.policy.policy_change import Grant
-from jupyter_webresearch.redaction import redact_text, redact_url
+from jupyter_webresearch.redaction import MAX_URL, REDACTED, redact_text, redact_url
 from jupyter_webresearch.session import Session
 
 __all__ = ["Operation", "Operations"]
 
 EXCERPT = 200
 """Characters of a completed operation's text that the journal keeps."""
+
+LONGEST_URL = 8 * MAX_URL
+"""Characters of a URL that is still redacted, which takes the loop's time; a longer one is refused anyway."""
 
 READS = ("GET", "HEAD")
 
@@ -85,7 +88,7 @@ class Operation:
             "final_url": redact_url(page.url),
             "status": page.status,
             "bytes": page.body_bytes,
-            "title": redact_text(page.title)[:EXCERPT],
+            "title": redact_text(page.title[: 4 * EXCERPT])[:EXCERPT],
             "excerpt": redact_text(page.markdown[: 4 * EXCERPT])[:EXCERPT],
             "source": "live" if page.cached_seconds is None else "cache",
         }
@@ -191,7 +194,7 @@ class Operations:
             "notebook": caller.notebook,
             "arguments": await asyncio.to_thread(self._journal.arguments_hash, dict(arguments)),
             "method": method,
-            "url": redact_url(url),
+            "url": redact_url(url) if len(url) <= LONGEST_URL else REDACTED,
             "risk": risk or ("read" if not method or method in READS else "write"),
         }
         gate = Gate(self._policy, kind, session, caller, operation_id)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import unicodedata
 from urllib.parse import unquote
 
 from jupyter_webresearch.extraction.sanitise import clean
@@ -26,6 +27,7 @@ _NAMES = frozenset(
     accesscode activationcode authcode authorizationcode bearer code codeverifier confirmationcode creds cvc cvv
     devicecode hmac invitecode mfacode otp passcode passphrase pin resetcode samlrequest samlresponse sas sign ticket
     totp usercode verificationcode
+    appid clave contrasena csrf kennwort mdp motdepasse parole pw senha xsrf
     se sp sip ske skoid sks skt sktid skv spr
     """.split()  # noqa: SIM905 -- a list of names, one a line, would hide the rest
 )
@@ -50,6 +52,8 @@ _PARTS = re.compile(
 )
 # Those after which a colon in prose, too, is followed by one.
 _PLAIN_PARTS = re.compile("token$|secret|passw|apikey|accesskey|privatekey|credential|jwt$|passwd$|pwd$|authoriz")
+# In a path, what stands after one of these, or after a name of a secret, is one if it looks like one.
+_LINKS = frozenset("activate activation confirm invitation invite magic reset unsubscribe verification verify".split())  # noqa: SIM905
 _KEY_OF_TWO_WORDS = ("api ", "access ", "secret ", "private ")
 _LONGEST_NAME = 128
 _BETWEEN_WORDS = re.compile("[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
@@ -66,6 +70,7 @@ _KNOWN = re.compile(
         | pypi-[A-Za-z0-9_-]{16,} | SG\.[A-Za-z0-9_-]{16,} | dop_v1_[a-f0-9]{16,} | shp[a-z]{2}_[a-f0-9]{16,}
         | (?:bot)?[0-9]{6,12}:[A-Za-z0-9_-]{30,}
       )
+    | (?<=/webhooks/)[0-9]{15,20}/[A-Za-z0-9_-]{30,}
     | (?<=/services/)T[A-Z0-9]{6,20}/B[A-Z0-9]{6,20}/[A-Za-z0-9]{12,}
     """,
     re.VERBOSE,
@@ -107,7 +112,8 @@ def redact_url(url: str) -> str:
     """Return a URL without what only its owner should know, on one line and at most :data:`MAX_URL` characters long.
 
     User information and fragment go. In query and path parameters, values of key-like names and values that look like
-    secrets become REDACTED; in the path, what has the form of a well-known secret.
+    secrets become REDACTED; in the path, what has the form of a well-known secret, and what looks like a secret after a
+    name such as ``token`` or ``reset``.
     """
     text = _WHITE.sub("%20", clean(url)[0].strip()).partition("#")[0]
     place, mark, query = text.partition("?")
@@ -166,12 +172,15 @@ def _host_and_port(authority: str) -> tuple[str, str]:
 
 def _path(text: str) -> str:
     text = _NESTED_USER.sub("//", _KNOWN.sub(REDACTED, text))
-    return "/".join(_segment(segment) for segment in text.split("/"))
+    segments = text.split("/")
+    return "/".join(map(_segment, segments, ["", *segments]))
 
 
-def _segment(text: str) -> str:
+def _segment(text: str, before: str) -> str:
     name, *parameters = text.split(";")
-    if "%" in name or "=" in name:
+    if before and _leads_to_secret(before) and _is_secret(name):
+        name = REDACTED
+    elif "%" in name or "=" in name:
         decoded = _decoded(name)
         if _KNOWN.search(decoded) or _NESTED_USER.search(decoded) or _assigns_secret(decoded):
             name = REDACTED
@@ -189,10 +198,15 @@ def _parameter(text: str) -> str:
 
 def _is_key_like(name: str) -> bool:
     """Whether what has such a name is a secret, whatever separates its words."""
-    name = _decoded(name[-_LONGEST_NAME:])
+    name = unicodedata.normalize("NFKD", _decoded(name[-_LONGEST_NAME:]))
     words = [word.lower() for word in _BETWEEN_WORDS.split(name)]
     together = "".join(words)
     return together in _NAMES or not _WORDS.isdisjoint(words) or _PARTS.search(together) is not None
+
+
+def _leads_to_secret(segment: str) -> bool:
+    """Whether what follows such a segment of a path may be one."""
+    return not _LINKS.isdisjoint(_BETWEEN_WORDS.split(segment[-_LONGEST_NAME:].lower())) or _is_key_like(segment)
 
 
 def _is_secret(value: str) -> bool:

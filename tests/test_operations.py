@@ -276,6 +276,13 @@ def test_secrets_stand_nowhere_in_the_journal(bench: BenchMaker, folder: Path) -
         assert secret.encode() not in path.read_bytes(), path
 
 
+def test_a_url_of_a_megabyte_is_refused_and_not_redacted_on_the_loop(bench: BenchMaker) -> None:
+    it = bench()
+    for url in ("https://example.org/?" + "?a=" * 2**19, "https://user:" + "secret" * 2**17 + "@example.org/"):
+        assert it.fails(url).code == "invalid_url"
+        assert {event["url"] for event in it.events} == {"REDACTED"}
+
+
 def test_events_are_told_as_they_happen(make_engine: EngineMaker) -> None:
     told: list[Any] = []
     enough = threading.Event()

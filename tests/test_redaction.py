@@ -25,6 +25,12 @@ KEPT = [
     "https://example.org/?q=machine+learning+for+time+series+forecasting",
     "https://doi.org/10.1038/s41586-021-03819-2",
     "https://example.org/commit/0123456789abcdef0123456789abcdef01234567",
+    "https://example.org/tree/0123456789abcdef0123456789abcdef01234567/token/reader.py",
+    "https://example.org/blog/reset-your-password/ten-ways-to-do-it-in-2024",
+    "https://example.org/token/12/verify/me",
+    "https://arxiv.org/abs/2301.12345v2",
+    "https://en.wikipedia.org/w/index.php?title=Public-key_cryptography&oldid=1187654321&action=edit",
+    "https://example.org/search?q=public+key+token&type=code",
     "https://web.archive.org/web/20200101000000/https://example.org/?q=a",
     "https://xn--bcher-kva.example/b%C3%BCcher?q=%E6%BD%AE",
     "example.org/a?b=c",
@@ -45,6 +51,7 @@ NAMES = """
     password passwd pwd pass auth authorization oauth_token code session sessionid session_id PHPSESSID
     ASP.NET_SessionId connect.sid sid credential credentials jwt se sp AWSAccessKeyId GoogleAccessId hdnts
     user[token] tok%65n %2574oken to%E2%80%8Bken KEY Key-Pair-Id SAMLResponse otp csrftoken
+    ｔｏｋｅｎ %EF%BD%94oken pw csrf xsrf appid APPID mdp kennwort passwort contraseña contrase%C3%B1a senha
 """
 
 
@@ -115,6 +122,11 @@ def test_values_that_look_like_secrets_go(value: str, times: int) -> None:
         (f"https://example.org/%3Ftoken={SECRET}", "https://example.org/REDACTED"),
         (f"https://api.telegram.org/bot123456789:{'aB3' * 12}/getMe", "https://api.telegram.org/REDACTED/getMe"),
         (f"https://hooks.slack.com/services/T01234567/B01234567/{RANDOM}", "https://hooks.slack.com/services/REDACTED"),
+        (f"https://discord.com/api/webhooks/123456789012345678/{'a_B' * 20}", "https://discord.com/api/webhooks/REDACTED"),
+        (f"https://example.org/reset/{'0a' * 20}", "https://example.org/reset/REDACTED"),
+        (f"https://example.org/verify-email/{RANDOM}/now", "https://example.org/verify-email/REDACTED/now"),
+        (f"https://example.org/v1/api_key/{RANDOM}", "https://example.org/v1/api_key/REDACTED"),
+        (f"https://example.org/%74oken/{RANDOM};v=1", "https://example.org/%74oken/REDACTED;v=1"),
         (f"data:text/html,{SECRET}", "data:REDACTED"),
         (f"javascript:{SECRET}", "javascript:REDACTED"),
         ("https://example.org/a b\nc", "https://example.org/a%20b%20c"),
