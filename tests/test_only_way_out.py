@@ -18,7 +18,8 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 
 # Modules that exist to make requests, with all below them.
 CLIENTS = """
-    aiohttp ftplib httplib2 imaplib niquests nntplib playwright poplib pycurl requests selenium smtplib telnetlib
+    aiohttp ddgs ftplib httplib2 imaplib niquests nntplib playwright poplib primp pycurl requests selenium smtplib
+    telnetlib
     tornado.httpclient tornado.simple_httpclient tornado.tcpclient trafilatura.downloads trafilatura.feeds
     trafilatura.sitemaps trafilatura.spider urllib.request urllib3 websocket websockets xmlrpc.client
 """
@@ -51,6 +52,8 @@ ALLOWED = {
     "net/transport.py": {"httpcore.AsyncHTTP11Connection"},  # HTTP over a connection that was dialled and checked
     # The kernel's connection to its own Jupyter server, on loopback or a Unix socket, never to the web.
     "kernel/connection.py": {"http.client.HTTPConnection", "http.client.HTTPSConnection", "socket.socket"},
+    # A provider that is a package, with requests of its own: there where it is installed, in a process of its own.
+    "search/ddgs_worker.py": {"ddgs"},
     # The address that the server itself binds, in order to tell its kernels.
     "server/exported_url.py": {"getaddrinfo"},
 }
