@@ -292,7 +292,10 @@ _UNANSWERED: Mapping[str, ErrorKind] = {
 
 
 def _unanswered(error: WebResearchError) -> ProviderError:
-    return ProviderError(_UNANSWERED.get(error.code, "unreachable"), error.message, code=error.code)
+    message = error.message
+    if error.code == "too_many_redirects":
+        message = "the service redirects, which is not followed: its URL must be the final one, https where it is that"
+    return ProviderError(_UNANSWERED.get(error.code, "unreachable"), message, code=error.code)
 
 
 def _parsed(body: bytes) -> Any:

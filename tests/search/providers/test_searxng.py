@@ -181,6 +181,17 @@ async def test_a_url_that_is_no_instance_is_told(api: SearXNGAPI) -> None:
     assert caught.value.kind == "bad_request"
 
 
+async def test_a_redirect_is_not_followed() -> None:
+    class Moved(SearXNGAPI):
+        def answer(self, asked: Asked) -> Said:
+            return Said(301, b"", {"Location": f"{self.url}/elsewhere"})
+
+    with Moved() as api:
+        error = await refused(api, "ok")  # type: ignore[arg-type]
+        assert (error.kind, len(api.asked)) == ("bad_payload", 1)
+        assert "its URL must be the final one" in error.message
+
+
 @pytest.mark.parametrize(
     "values, base",
     [
