@@ -18,7 +18,7 @@ from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError
 
 from jupyter_webresearch.caller import Caller
-from jupyter_webresearch.errors import CODES, BadInput, Refused, WebResearchError
+from jupyter_webresearch.errors import CODES, BadInput, Failed, Refused, WebResearchError
 from jupyter_webresearch.kernel.proof import SCHEME
 from jupyter_webresearch.server.json_encoding import encode_in_thread
 
@@ -37,6 +37,11 @@ AUTH_RESOURCE = "webresearch"
 HASH_IN_THREAD = 256 * 1024  # bytes from which a body is hashed off the loop
 
 WAITS = (429, 503)  # what Retry-After goes with (RFC 6585 section 4, RFC 9110 section 15.6.4)
+
+_NOTEBOOK_UNKNOWN = (
+    "Jupyter can't tell which notebook this kernel has, and its metadata might allow less than is allowed without it; "
+    "try again, or restart the server"
+)
 
 _STATUS_CODES = {403: "unauthorized", 404: "not_found", 413: "request_too_large"}
 
@@ -75,10 +80,13 @@ class WebResearchHandler(APIHandler):
         Raises
         ------
         Failed
-            ``config`` when the kernel's notebook can't be read: it might ask for less than is let through without it.
+            ``config`` when the kernel's notebook can't be told or read: it might ask for less than is let through
+            without it.
         """
         engine, session, notebooks = await self.engine(), await self.session(), await self._notebooks()
         if self.kernel is not None:
+            if notebooks is None:
+                raise Failed("config", _NOTEBOOK_UNKNOWN, setting="")
             ask = await self.extension.metadata.ask(self.kernel.kernel_id, notebooks)
             if session.asks.notebook is not ask:
                 await asyncio.wrap_future(engine.submit(_heed(session, ask)))
@@ -88,12 +96,12 @@ class WebResearchHandler(APIHandler):
         """Return who asks: a kernel with its notebook's path of now, or a user."""
         return self._caller(await self._notebooks())
 
-    def _caller(self, notebooks: Sequence[str]) -> Caller:
+    def _caller(self, notebooks: Sequence[str] | None) -> Caller:
         if self.kernel is None:
             return Caller("rest")
         return Caller("kernel", self.kernel.kernel_id, notebooks[0] if notebooks else "")
 
-    async def _notebooks(self) -> Sequence[str]:
+    async def _notebooks(self) -> Sequence[str] | None:
         return () if self.kernel is None else await self.extension.notebooks.paths(self.kernel.kernel_id)
 
     @property

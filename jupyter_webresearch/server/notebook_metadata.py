@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from jupyter_core.utils import ensure_async
 from tornado.web import HTTPError
 
+from jupyter_webresearch.server.patience import PATIENCE, in_time
+
 if TYPE_CHECKING:
     from jupyter_webresearch.policy.asks import NotebookAsk
 
@@ -23,10 +25,13 @@ class NotebookMetadata:
     ----------
     contents
         Jupyter's contents manager.
+    patience
+        Seconds for one answer of it.
     """
 
-    def __init__(self, contents: Any) -> None:
+    def __init__(self, contents: Any, patience: float = PATIENCE) -> None:
         self._contents = contents
+        self._patience = patience
         self._read: dict[str, dict[str, tuple[Any, NotebookAsk]]] = {}  # by kernel and path: time of saving, and ask
 
     async def ask(self, kernel_id: str, paths: Sequence[str]) -> NotebookAsk:
@@ -55,14 +60,15 @@ class NotebookMetadata:
 
     async def _of(self, path: str, read: dict[str, tuple[Any, NotebookAsk]]) -> NotebookAsk:
         """Return what one notebook asks; one that is not there any more, or can't be read now, what it last did."""
-        from jupyter_webresearch.notebook_ask import NotANotebook, unknown_ask
+        from jupyter_webresearch.notebook_ask import unknown_ask
         from jupyter_webresearch.policy.asks import NotebookAsk
 
         try:
-            about = await ensure_async(self._contents.get(path, content=False))
-            if path not in read or read[path][0] != about["last_modified"]:
-                read[path] = about["last_modified"], await self._ask_in(path)
-        except (HTTPError, NotANotebook, OSError, LookupError) as error:
+            about = await self._get(path, content=False)
+            saved = about["last_modified"]
+            if path not in read or saved is None or read[path][0] != saved:
+                read[path] = saved, await self._ask_in(path)
+        except Exception as error:  # whatever the manager's maker lets it raise, TimeoutError among others
             if path not in read:
                 if isinstance(error, HTTPError) and error.status_code == 404:  # it was never saved
                     return NotebookAsk()
@@ -78,8 +84,11 @@ class NotebookMetadata:
         from jupyter_webresearch.notebook_ask import NotANotebook, ask_in, ask_of
 
         try:
-            model = await ensure_async(self._contents.get(path, content=True, type="file", format="text"))
+            model = await self._get(path, content=True, type="file", format="text")
             return await asyncio.to_thread(ask_in, model["content"])
         except (HTTPError, NotANotebook, TypeError):  # a manager that has notebooks otherwise, e.g. as Markdown
-            model = await ensure_async(self._contents.get(path, content=True, type="notebook"))
+            model = await self._get(path, content=True, type="notebook")
             return ask_of(model["content"])
+
+    async def _get(self, path: str, **arguments: Any) -> Any:
+        return await in_time(ensure_async(self._contents.get(path, **arguments)), self._patience)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import pytest
 
 from tests.server.running import Caller, Kernel, ThreadServer, start_kernel, start_session
@@ -212,6 +214,56 @@ def test_a_session_manager_that_fails_fails_nothing(
 
     monkeypatch.setattr(server.app.session_manager, "list_sessions", failing)
     monkeypatch.setattr("jupyter_webresearch.server.notebook_of_kernel._log.disabled", True)
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+
+
+@pytest.mark.parametrize("hangs", [False, True], ids=["fails", "hangs"])
+@pytest.mark.parametrize("manager", ["session_manager", "contents_manager"])
+def test_a_manager_that_does_not_answer_narrows(
+    server: ThreadServer,
+    kernel: Kernel,
+    notebook: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    manager: str,
+    hangs: bool,
+) -> None:
+    """What it can't say might have been less; and nobody waits for it for ever, though it can't be cancelled."""
+    over = threading.Event()
+
+    async def answering(*_: Any, **__: Any) -> Any:
+        if hangs:
+            await anyio.to_thread.run_sync(over.wait, 60)
+        raise ZeroDivisionError
+
+    write(notebook, {"allow": ["other.example"]})
+    name = "list_sessions" if manager == "session_manager" else "get"
+    monkeypatch.setattr("jupyter_webresearch.server.notebook_of_kernel._log.disabled", True)
+    for asking in (server.extension.notebooks, server.extension.metadata):
+        monkeypatch.setattr(asking, "_patience", 0.2)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(getattr(server.app, manager), name, answering)
+            for url in (PAGE, OTHER):
+                is_error(by_kernel(server, kernel, "POST", "fetch", {"url": url}), 500, "config")
+            assert by_kernel(server, kernel, "GET", "policy").json["code"] == "config"
+        over.set()
+        assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+    finally:
+        over.set()
+
+
+def test_a_manager_that_knows_no_time_of_saving_is_asked_each_time(
+    server: ThreadServer, kernel: Kernel, notebook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get = server.app.contents_manager.get
+
+    async def timeless(*arguments: Any, **named: Any) -> Any:
+        return {**await get(*arguments, **named), "last_modified": None}
+
+    monkeypatch.setattr(server.app.contents_manager, "get", timeless)
+    write(notebook, {"allow": ["www.example.org"]})
+    assert codes(server, kernel, PAGE) == ["read"]
+    write(notebook, {"allow": ["other.example"]})
     assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
 
 
