@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from jupyter_webresearch.search.rows import listed, text
 
-__all__ = ["date_in_parts", "details", "doi", "doi_url", "says_retracted"]
+__all__ = ["date_in_parts", "details", "doi", "doi_url", "says_retracted", "url_for"]
 
 _DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:\s*)?(10\.[0-9]{4,9}/\S{1,300})", re.IGNORECASE)
 # "RETRACTED: ...", "[Retracted article] ...", "WITHDRAWN: ..."; a notice begins with "Retraction".
@@ -25,8 +25,27 @@ def doi(value: Any) -> str:
 
 
 def doi_url(name: str) -> str:
-    """Return the URL of a DOI; old ones hold ``<`` and ``#``."""
-    return "https://doi.org/" + quote(name, safe="/:;()._-")
+    """Return the URL of a DOI, or an empty string for none; old ones hold ``<`` and ``#``."""
+    return "https://doi.org/" + quote(name, safe="/:;()._-") if name else ""
+
+
+def url_for(site: str, *urls: str) -> str:
+    """Return the first URL that is of a site, or else the first one.
+
+    Parameters
+    ----------
+    site
+        Canonical host, or an empty string.
+    *urls
+        As :func:`~jupyter_webresearch.search.rows.link` gives them, the best first; empty ones are passed over.
+    """
+    known = [url for url in urls if url]
+    return next((url for url in known if site and _is_of(url, site)), known[0] if known else "")
+
+
+def _is_of(url: str, site: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return host == site or host.endswith("." + site)
 
 
 def date_in_parts(value: Any) -> str:

@@ -10,7 +10,7 @@ from jupyter_webresearch.config import WebFetch
 from jupyter_webresearch.net.headers import user_agent
 from jupyter_webresearch.search.answer import ProviderAnswer, SearchResult
 from jupyter_webresearch.search.builtin import About, BuiltinProvider
-from jupyter_webresearch.search.papers import date_in_parts, details, doi, doi_url, says_retracted
+from jupyter_webresearch.search.papers import date_in_parts, details, doi, doi_url, says_retracted, url_for
 from jupyter_webresearch.search.question import Question
 from jupyter_webresearch.search.refusal import Refusal, accepted
 from jupyter_webresearch.search.rows import MOST_TEXTS, collected, link, listed, mapping, number, rows, text
@@ -80,11 +80,12 @@ def _refusal(_status: int, body: Mapping[str, Any]) -> Refusal:
 def _result(row: Mapping[str, Any], question: Question, retracted: set[str]) -> SearchResult:
     name, title = doi(row.get("DOI")), _title(row)
     is_open = _is_open(row)
+    page = link(mapping(mapping(row.get("resource")).get("primary")).get("URL"))
     people = [_person(mapping(author)) for author in listed(row.get("author"))[:MOST_TEXTS]]
     people = [person for person in people if person[0]]
     ids = {"doi": name, "isbn": _first(row.get("ISBN")), "issn": _first(row.get("ISSN"))}
     return SearchResult(
-        url=_url(row, name, question),
+        url=url_for(question.site, doi_url(name), link(row.get("URL")), page),
         title=title or (f"doi:{name}" if name else ""),
         snippet=_abstract(row.get("abstract")),
         published=next(filter(None, (_date(row.get(field)) for field in _DATES)), ""),
@@ -120,14 +121,6 @@ def _title(row: Mapping[str, Any]) -> str:
 
 def _first(value: Any) -> str:
     return next(filter(None, map(text, listed(value))), "")
-
-
-def _url(row: Mapping[str, Any], name: str, question: Question) -> str:
-    """Return the DOI's URL; the publisher's own page where only pages of a site are wanted."""
-    page = link(mapping(mapping(row.get("resource")).get("primary")).get("URL"))
-    if question.site and page:
-        return page
-    return (doi_url(name) if name else "") or link(row.get("URL")) or page
 
 
 def _abstract(value: Any) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from jupyter_webresearch.search.answer import ErrorKind, ProviderAnswer, ProviderError, SearchResult
 from jupyter_webresearch.search.builtin import About, BuiltinProvider
+from jupyter_webresearch.search.one_host import elsewhere
 from jupyter_webresearch.search.papers import details
 from jupyter_webresearch.search.question import Question
 from jupyter_webresearch.search.refusal import Refusal, accepted, explained
@@ -58,9 +59,8 @@ class Wikipedia(BuiltinProvider):
 
     async def ask(self, question: Question, service: Service) -> ProviderAnswer:
         """Search; see :meth:`~jupyter_webresearch.search.builtin.BuiltinProvider.ask`."""
-        host = f"{self.language}.wikipedia.org"
-        if question.site and host != question.site and not host.endswith("." + question.site):
-            return ProviderAnswer(self.name, (), warnings=(f"Wikipedia has pages of {host} only: it was not asked",))
+        if other := elsewhere(self.about, f"{self.language}.wikipedia.org", question):
+            return other
         query = {
             "action": "query",
             "list": "search",

@@ -8,18 +8,29 @@ import pytest
 
 from jupyter_webresearch.search.answer import ProviderError
 from jupyter_webresearch.search.builtin import BuiltinProvider
+from jupyter_webresearch.search.pace import Pace
+from jupyter_webresearch.search.providers.arxiv import ArXiv
 from jupyter_webresearch.search.providers.crossref import Crossref
+from jupyter_webresearch.search.providers.openalex import OpenAlex
+from jupyter_webresearch.search.providers.pubmed import PubMed
+from jupyter_webresearch.search.providers.semantic_scholar import SemanticScholar
 from jupyter_webresearch.search.providers.wikipedia import Wikipedia
 from jupyter_webresearch.search.question import Question
 from tests.search.local_api import LocalAPI
+from tests.search.providers.arxiv_api import ArXivAPI
 from tests.search.providers.crossref_api import CrossrefAPI
+from tests.search.providers.openalex_api import OpenAlexAPI
+from tests.search.providers.pubmed_api import PubMedAPI
+from tests.search.providers.semantic_scholar_api import SemanticScholarAPI
 from tests.search.providers.wikipedia_api import WikipediaAPI
 
-KEY = "k3y-0f-th3-t3st"
-
-PROVIDERS: dict[str, tuple[Callable[[str], BuiltinProvider], type[LocalAPI]]] = {
-    "wikipedia": (lambda key: Wikipedia({}), WikipediaAPI),
-    "crossref": (lambda key: Crossref({}), CrossrefAPI),
+PROVIDERS: dict[str, tuple[Callable[[], BuiltinProvider], type[LocalAPI]]] = {
+    "wikipedia": (lambda: Wikipedia({}), WikipediaAPI),
+    "crossref": (lambda: Crossref({}), CrossrefAPI),
+    "openalex": (lambda: OpenAlex({}), OpenAlexAPI),
+    "arxiv": (lambda: ArXiv({}, pace=Pace(0.0)), ArXivAPI),
+    "semantic-scholar": (lambda: SemanticScholar({}, pace=Pace(0.0)), SemanticScholarAPI),
+    "pubmed": (lambda: PubMed({}, pace=Pace(0.0)), PubMedAPI),
 }
 
 FAILURES = [
@@ -43,7 +54,7 @@ def api(name: str) -> Iterator[LocalAPI]:
 
 @pytest.fixture
 def provider(name: str) -> BuiltinProvider:
-    return PROVIDERS[name][0]("")
+    return PROVIDERS[name][0]()
 
 
 def question(provider: BuiltinProvider) -> Question:
@@ -96,7 +107,7 @@ async def test_failures_are_told_apart(
 async def test_a_silent_service_ends_at_the_deadline(provider: BuiltinProvider, api: LocalAPI) -> None:
     api.mode = "slow"
     with pytest.raises(ProviderError) as caught:
-        await provider.ask(question(provider), api.service(seconds=1.0))
+        await provider.ask(question(provider), api.service(seconds=0.3))
     assert caught.value.kind == "timeout"
 
 
