@@ -50,6 +50,7 @@ ALLOWED = {
     "net/resolver.py": {"getaddrinfo"},  # the question to DNS, whose answers are judged
     "net/source_address.py": {"socket.socket"},  # bound once at the start, never connected: has this machine it?
     "net/transport.py": {"httpcore.AsyncHTTP11Connection"},  # HTTP over a connection that was dialled and checked
+    "socket_owner.py": {"socket.socket"},  # the type of a connection that others made: whose process is at its end?
     # The kernel's connection to its own Jupyter server, on loopback or a Unix socket, never to the web.
     "kernel/connection.py": {"http.client.HTTPConnection", "http.client.HTTPSConnection", "socket.socket"},
     # A provider that is a package, with requests of its own: there where it is installed, in a process of its own.

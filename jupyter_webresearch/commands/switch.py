@@ -6,7 +6,6 @@ import argparse
 import http.client
 import json
 import os
-import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,13 +108,15 @@ def _servers(environ: Mapping[str, str], runtime_dir: Path) -> Iterator[tuple[Se
 def _switch(address: ServerAddress, token: str, operation: str | None, on: bool) -> list[str] | None:
     """Ask one server; None when it does not know us."""
     from jupyter_webresearch.kernel.connection import NOT_UNDERSTOOD, connect_to
+    from jupyter_webresearch.socket_owner import belongs_to
 
     body = json.dumps({"operation": operation, "enabled": on})
     headers = {"Content-Type": "application/json", **({"Authorization": f"token {token}"} if token else {})}
     try:
         connection = connect_to(address)
         try:
-            _check_owner(address, connection.sock)
+            if hasattr(os, "getuid") and not belongs_to(os.getuid(), connection.sock):
+                raise _not_yours(address)
             connection.sock.settimeout(TIMEOUT)
             connection.request("POST", f"{address.base}webresearch/switch", body, headers)
             response = connection.getresponse()
@@ -134,9 +135,6 @@ def _switch(address: ServerAddress, token: str, operation: str | None, on: bool)
     raise WebResearchError.from_json(answer)
 
 
-def _check_owner(address: ServerAddress, sock: socket.socket) -> None:
-    """Refuse to send a token to another user's process, which may pose as a server that has crashed."""
-    from jupyter_webresearch.socket_owner import belongs_to
-
-    if hasattr(os, "getuid") and not belongs_to(os.getuid(), sock):
-        raise Refused("unauthorized", f"what listens at {address.url} is not a process of yours; it was told nothing")
+def _not_yours(address: ServerAddress) -> Refused:
+    """Return the error for another user's process, which may pose as a server that has crashed to get its token."""
+    return Refused("unauthorized", f"what listens at {address.url} is not a process of yours; it was told nothing")
