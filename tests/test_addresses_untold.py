@@ -22,9 +22,7 @@ from typing import Any
 
 import httpcore
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from traitlets.config import Config
 
 from jupyter_webresearch import cli
 from jupyter_webresearch.config import Settings, WebFetch
@@ -40,6 +38,7 @@ from jupyter_webresearch.page import Page
 from jupyter_webresearch.policy.addresses import IPAddress
 from tests.conftest import unlimited
 from tests.server.running import Answer, ThreadServer
+from tests.shells import bare_shell
 from tests.sites import Site
 from tests.sites.certificates import Authority
 from tests.sites.network import MappedDialler
@@ -261,21 +260,19 @@ def read_as_batch(told: Told, engine: Engine) -> None:
 def read_in_cells(told: Told, engine: Engine, folder: Path, patch: pytest.MonkeyPatch) -> None:
     """Run the magics; keep what cells print, display and raise."""
     patch.setenv("IPYTHONDIR", str(folder))
-    settings = Config({"HistoryManager": {"enabled": False}, "InteractiveShell": {"colors": "nocolor"}})
-    shell = InteractiveShell(config=settings)
-    magics.load(shell, LocalClient(Settings(), engine=engine))
-    cells = [f"%webfetch {url}" for url in QUICK]
-    for cell in [*cells, "%%webfetch\n" + "\n".join(WAYS)]:
-        with capture_output() as captured:
-            outcome = shell.run_cell(cell)
-        told.add("cells", captured.stdout, captured.stderr, *(output.data for output in captured.outputs))
-        told.add("cells", shell.display_formatter.format(outcome.result))
-        if outcome.error_in_exec is not None:
-            assert isinstance(outcome.error_in_exec, WebResearchError)
-            told.error("cells", outcome.error_in_exec)
-    for url, end in zip(WAYS, outcome.result, strict=True):
-        told.ended("cells", url, end.code if isinstance(end, WebResearchError) else str(end.status))
-    shell.restore_sys_module_state()
+    with bare_shell() as shell:
+        magics.load(shell, LocalClient(Settings(), engine=engine))
+        cells = [f"%webfetch {url}" for url in QUICK]
+        for cell in [*cells, "%%webfetch\n" + "\n".join(WAYS)]:
+            with capture_output() as captured:
+                outcome = shell.run_cell(cell)
+            told.add("cells", captured.stdout, captured.stderr, *(output.data for output in captured.outputs))
+            told.add("cells", shell.display_formatter.format(outcome.result))
+            if outcome.error_in_exec is not None:
+                assert isinstance(outcome.error_in_exec, WebResearchError)
+                told.error("cells", outcome.error_in_exec)
+        for url, end in zip(WAYS, outcome.result, strict=True):
+            told.ended("cells", url, end.code if isinstance(end, WebResearchError) else str(end.status))
 
 
 def read_on_the_command_line(told: Told, engine: Engine, patch: pytest.MonkeyPatch) -> None:

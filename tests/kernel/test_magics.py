@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from jupyter_webresearch.config import Settings
 from jupyter_webresearch.errors import Failed, Refused
@@ -21,6 +20,7 @@ from jupyter_webresearch.kernel.input_lines import MagicLine
 from jupyter_webresearch.kernel.local_client import LocalClient
 from jupyter_webresearch.page import Page
 from tests.conftest import EngineMaker
+from tests.shells import bare_shell
 from tests.sites import Site
 
 URL = "http://www.example.org"
@@ -31,11 +31,8 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Interacti
     """A bare IPython shell of its own, in a folder of its own."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.chdir(tmp_path)
-    shell = InteractiveShell(
-        config=Config({"HistoryManager": {"enabled": False}, "InteractiveShell": {"colors": "nocolor"}})
-    )
-    yield shell
-    shell.restore_sys_module_state()
+    with bare_shell() as shell:
+        yield shell
 
 
 @pytest.fixture
