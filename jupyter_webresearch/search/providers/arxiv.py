@@ -41,11 +41,10 @@ _TERM = re.compile(r'"([^"]+)"|([^\s"]+)')
 _COMMON = re.compile(
     "an?|and|are|as|at|be|by|do|does|for|from|how|in|is|of|on|or|the|to|was|what|when|why|with", re.IGNORECASE
 )
-_IS_WITHDRAWN = (
-    r"(?:paper|article|submission|manuscript|preprint|work) (?:has been|is|was) (?:temporarily )?(?:withdrawn|retracted)"
-)
-_COMMENT = re.compile(rf"(?:withdrawn|retracted)\b|.*\b{_IS_WITHDRAWN}\b", re.IGNORECASE)
-_SUMMARY = re.compile(rf"(?:(?:this|the) )?{_IS_WITHDRAWN}\b", re.IGNORECASE)
+_GONE = "(?:withdrawn|retracted)"
+_IS_GONE = rf"(?:paper|article|submission|manuscript|preprint|work) (?:has been|is|was) (?:temporarily )?{_GONE}"
+_COMMENT = re.compile(rf"{_GONE}\b|.*\b{_IS_GONE}\b", re.IGNORECASE)
+_SUMMARY = re.compile(rf"(?:(?:this|the) )?{_IS_GONE}\b", re.IGNORECASE)
 
 
 class ArXiv(BuiltinProvider):
