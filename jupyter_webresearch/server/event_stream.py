@@ -86,7 +86,8 @@ def _told(event: Event) -> tuple[str, dict[str, Any]]:
     known = {name: getattr(event, name) for name in _TOLD[schema_id]}
     told = {name: value for name, value in known.items() if value != _DEFAULTS[name] or name in _ALWAYS}
     for name in told.keys() & set(_URLS):
-        told[name] = redact_url(told[name])
+        # What an approval is about is a host or another entry of a list, which reads as no URL.
+        told[name] = redact_url(told[name]) if schema_id == OPERATION else redact_text(told[name])
     for name in told.keys() & set(_TEXTS):
         told[name] = redact_text(told[name])[:_LONGEST_TEXT]
     return schema_id, told

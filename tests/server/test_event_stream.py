@@ -94,6 +94,12 @@ async def test_every_kind_and_outcome_is_told(kind: str, outcome: str, caplog: p
     assert [(one["__schema__"], one["outcome"]) for one in heard] == [(expected, outcome)]
 
 
+@pytest.mark.parametrize("entry", ["internet:unrestricted", "*.example.org", "example.org", "xn--bcher-kva.example"])
+async def test_an_approval_says_what_was_granted(entry: str) -> None:
+    (heard,) = await Subscriber().tell(event("a", "completed", kind="approval", url=entry, scope="s"))
+    assert heard["url"] == entry
+
+
 def test_the_schemas_say_what_is_told() -> None:
     assert set(SCHEMAS) == {OPERATION, APPROVAL, POLICY}
     for schema_id, schema in SCHEMAS.items():
