@@ -21,6 +21,7 @@ from jupyter_webresearch.config_entries import (
     secret_source,
     storage_address,
 )
+from jupyter_webresearch.config_search import WebSearch
 from jupyter_webresearch.config_traits import (
     BAD_PORTS,
     Amount,
@@ -54,6 +55,7 @@ __all__ = [
     "WebJournal",
     "WebKernel",
     "WebPolicy",
+    "WebSearch",
     "environment_name",
     "settings_of",
 ]
@@ -363,6 +365,7 @@ CONFIGURABLES: tuple[type[Configurable], ...] = (
     WebBudgets,
     WebJournal,
     WebClassifier,
+    WebSearch,
     WebFetch,
     WebExtraction,
     WebKernel,
@@ -382,6 +385,7 @@ class Settings:
     budgets: WebBudgets = field(default_factory=WebBudgets)
     journal: WebJournal = field(default_factory=WebJournal)
     classifier: WebClassifier = field(default_factory=WebClassifier)
+    search: WebSearch = field(default_factory=WebSearch)
 
 
 def settings_of(cls: type[Configurable]) -> dict[str, TraitType[Any, Any]]:

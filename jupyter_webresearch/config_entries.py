@@ -10,13 +10,18 @@ from urllib.parse import SplitResult, urlsplit
 from jupyter_webresearch.errors import WebResearchError
 
 __all__ = [
+    "SLOW_PROVIDERS",
     "agent_token",
     "credentials_table",
     "endpoint",
+    "key_table",
+    "plugin_name",
     "price_table",
+    "provider_name",
     "proxy_address",
     "secret_source",
     "storage_address",
+    "timeout_table",
     "without_password",
 ]
 
@@ -24,6 +29,12 @@ _SOURCE = re.compile(r"(?:env:\S+|file:(?:/|[A-Za-z]:[\\/])(?:.*\S)?|keyring:[^\
 _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,100}")
 _CREDENTIAL_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _AGENT_TOKEN = re.compile(r"[A-Za-z_-]{1,64}")  # RFC 9309, 2.2.1
+_PROVIDER = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_PLUGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,127}")
+
+SLOW_PROVIDERS: Mapping[str, float] = {"xai": 90.0, "ddgs": 30.0}
+"""Seconds for one call of those that need more than others."""
 
 
 def agent_token(text: str) -> str:
@@ -80,6 +91,42 @@ def price_table(table: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(name, str) or not is_number or not 0 <= price <= 1000:  # no NaN either
             raise ValueError(f"{name!r}: {price!r} is not a price of 0 to 1,000 dollars")
     return {name: float(price) for name, price in table.items()}
+
+
+def provider_name(text: str) -> str:
+    """Return the name of a provider of search."""
+    if not _PROVIDER.fullmatch(text):
+        raise ValueError("it has other characters than a-z, 0-9 and '-', begins with '-', or is longer than 64")
+    return text
+
+
+def plugin_name(text: str) -> str:
+    """Return the name of a plugin: of its folder, or of its entry point."""
+    if not _PLUGIN.fullmatch(text):
+        raise ValueError("it has other characters than letters, digits, '_' and '-', or is longer than 64")
+    return text
+
+
+def key_table(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return sources of secrets by provider or environment variable."""
+    for number, (name, source) in enumerate(table.items(), 1):
+        # A name that can't be read is not repeated: it may be a key at the wrong place.
+        if not isinstance(name, str) or not (_PROVIDER.fullmatch(name) or _VARIABLE.fullmatch(name)):
+            raise ValueError(f"entry {number} is named by neither a provider nor an environment variable")
+        try:
+            secret_source(source if isinstance(source, str) else "")
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}; the key itself does not belong here") from error
+    return dict(table)
+
+
+def timeout_table(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return seconds by provider, :data:`SLOW_PROVIDERS` among them."""
+    for name, seconds in table.items():
+        is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+        if not isinstance(name, str) or not _PROVIDER.fullmatch(name) or not is_number or not 1 <= seconds <= 600:
+            raise ValueError(f"{name!r}: {seconds!r} is not a provider's time of 1 to 600 seconds")
+    return {**SLOW_PROVIDERS, **{name: float(seconds) for name, seconds in table.items()}}
 
 
 def endpoint(text: str) -> str:

@@ -26,6 +26,7 @@ from jupyter_webresearch.config import (
     WebJournal,
     WebKernel,
     WebPolicy,
+    WebSearch,
     environment_name,
     settings_of,
 )
@@ -171,6 +172,7 @@ def as_settings(explained: Iterable[Explained]) -> Settings:
         budgets=WebBudgets(**values[WebBudgets]),
         journal=WebJournal(**values[WebJournal]),
         classifier=WebClassifier(**values[WebClassifier]),
+        search=WebSearch(**values[WebSearch]),
     )
 
 
@@ -275,11 +277,15 @@ def _hosts(value: list[str] | None, ceiling: list[str] | None, definition: Trait
     if value is None or ceiling is None:
         return value if ceiling is None else ceiling
     from jupyter_webresearch.policy.egress import HostList
+    from jupyter_webresearch.policy.opened import ANY_NETWORK
 
-    # Each by the grammar that it is obeyed by: what one drops must not let through what the other has.
-    read = HostList.read_acting if definition.metadata["narrows"] == "acting hosts" else HostList.read
-    mine = read(value)
-    common = mine.within(read(ceiling))
+    # Each by the grammar that it is obeyed by: what one drops must not let through what the other has. An address that
+    # one level names is open to nobody by that, but has to be on the other's list as a name has.
+    if definition.metadata["narrows"] == "acting hosts":
+        mine, theirs = HostList.read_acting(value), HostList.read_acting(ceiling)
+    else:
+        mine, theirs = HostList.read(value, ANY_NETWORK), HostList.read(ceiling, ANY_NETWORK)
+    common = mine.within(theirs)
     return value if common == mine else common.texts
 
 

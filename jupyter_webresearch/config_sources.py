@@ -310,8 +310,10 @@ def _read(origin: str, config: Config) -> dict[str, Any]:
         if cls is None:
             # Our file, or a server's command line, may configure other classes, e.g. that of the server extension.
             # What looks like one of ours is a slip of the pen that would leave a limit unset.
+            if section.startswith("WebResearch"):
+                continue
             near = _instead(section, _CLASSES, likeness=0.85)
-            if near or (origin.startswith("file ") and re.match(r"Web(?!Research)", section)):
+            if near or (origin.startswith("file ") and section.startswith("Web")):
                 raise Failed("config", f"{origin}: {section} is no class of settings{near}")
             continue
         if not isinstance(content, Mapping):

@@ -24,6 +24,7 @@ __all__ = [
     "HeaderText",
     "Hosts",
     "Line",
+    "Names",
     "Networks",
     "Operations",
     "Ports",
@@ -262,6 +263,10 @@ class Networks(Addresses):
 
 class Blocked(Addresses):
     """CIDRs, hosts or ``*.hosts``."""
+
+
+class Names(Addresses):
+    """Names of providers or plugins."""
 
 
 def parse_network(text: str) -> Network:

@@ -15,10 +15,14 @@ from jupyter_webresearch.config_entries import (
     agent_token,
     credentials_table,
     endpoint,
+    key_table,
+    plugin_name,
     price_table,
+    provider_name,
     proxy_address,
     secret_source,
     storage_address,
+    timeout_table,
     without_password,
 )
 from jupyter_webresearch.config_loading import explain
@@ -209,6 +213,43 @@ def test_a_password_is_left_out(url, shown):
     assert without_password(url) == shown
 
 
+@pytest.mark.parametrize("text", ["brave", "semantic-scholar", "9x", "a" * 64])
+def test_a_providers_name_is_read(text):
+    assert provider_name(text) == text
+
+
+@pytest.mark.parametrize("text", ["", "Brave", "-a", "a_b", "a b", "a.b", "é", "a\n", "a" * 65])
+def test_what_is_no_providers_name_is_refused(text):
+    with pytest.raises(ValueError, match="it has other characters"):
+        provider_name(text)
+
+
+@pytest.mark.parametrize(("text", "fits"), [("my_search", True), ("My-Search", True), ("../x", False), (".x", False)])
+def test_a_plugins_name_leads_nowhere_else(text, fits):
+    if fits:
+        assert plugin_name(text) == text
+    else:
+        with pytest.raises(ValueError, match="it has other characters"):
+            plugin_name(text)
+
+
+def test_keys_are_named_by_provider_or_variable_and_kept_elsewhere():
+    table = {"brave": "env:MY_BRAVE", "TAVILY_API_KEY": "file:/run/secrets/tavily", "exa": "keyring:exa/us"}
+    assert key_table(table) == table
+    for wrong in ({"brave": SECRET}, {SECRET: "env:A"}, {"brave": ["env:A"]}, {3: "env:A"}, {"Brave": "env:A"}):
+        with pytest.raises(ValueError, match=r"^(entry 1 is named|brave: it is none of)") as caught:
+            key_table(wrong)
+        assert SECRET not in str(caught.value)
+
+
+def test_the_time_of_a_slow_provider_stays_unless_named():
+    assert timeout_table({"brave": 5}) == {"xai": 90.0, "ddgs": 30.0, "brave": 5.0}
+    assert timeout_table({"ddgs": 10})["ddgs"] == 10.0
+    for wrong in ({"brave": 0.5}, {"brave": 601}, {"brave": True}, {"Brave": 5}, {"brave": "5"}, {"brave": float("nan")}):
+        with pytest.raises(ValueError, match="is not a provider's time"):
+            timeout_table(wrong)
+
+
 # What messages and listings say
 
 
@@ -237,8 +278,9 @@ def test_no_message_repeats_a_line(levels, case, text):
 
 @pytest.mark.parametrize("value", [SECRET, [SECRET], {"a.example": SECRET}, {"a.example": {"source": SECRET}}])
 def test_no_message_repeats_a_table(levels, value):
-    levels.write(levels.user, {"WebPolicy": {"credentials": value}})
-    assert SECRET not in levels.refused()
+    for setting in ({"WebPolicy": {"credentials": value}}, {"WebSearch": {"keys": value}}):
+        levels.write(levels.user, setting)
+        assert SECRET not in levels.refused()
     with pytest.raises(Failed) as caught:
         environment_level({"JUPYTER_WEBRESEARCH_WEBPOLICY_CREDENTIALS": f"{{'a.example': {SECRET}"})
     assert SECRET not in caught.value.message

@@ -56,6 +56,14 @@ def other_value(cls, name):
         "contact": "mailto:web@example.org",
         "accept_language": "de",
         "local_mode": "warn",
+        "backend": "brave",
+        "search_backend": "searxng",
+        "extract_backend": "tavily",
+        "default_providers": ["wikipedia", "arxiv"],
+        "enabled_plugins": ["acme", "my_search"],
+        "disabled_plugins": ["acme"],
+        "keys": {"brave": "file:/run/secrets/brave", "TAVILY_API_KEY": "env:MY_KEY"},
+        "provider_timeouts": {"xai": 90.0, "ddgs": 10.0, "brave": 5.0},
     }
     if name in by_name:
         return by_name[name]
@@ -238,7 +246,7 @@ def test_a_misspelt_trait_in_a_file_stops_the_start(levels, text):
     assert "do you mean" in message
 
 
-@pytest.mark.parametrize("section", ["WebPolcy", "Webpolicy", "WebPolicies", "WebSearch", "WebPolicy2"])
+@pytest.mark.parametrize("section", ["WebPolcy", "Webpolicy", "WebPolicies", "WebSearching", "WebPolicy2"])
 def test_a_misspelt_class_in_a_file_stops_the_start(levels, section):
     path = levels.write(levels.system, {section: {"allowed_ports": [443]}})
     message = levels.refused()

@@ -55,6 +55,8 @@ BOTH_WAYS = [
     ("WebJournal.required", True, False, True),
     ("WebClassifier.threshold", 0.2, 0.8, 0.2),
     ("WebClassifier.threshold", 0.0, 1.0, 0.0),
+    ("WebSearch.enabled_plugins", ["acme"], ["acme", "other"], ["acme"]),
+    ("WebSearch.enabled_plugins", [], ["acme"], []),
 ]  # fmt: skip
 
 
@@ -133,6 +135,11 @@ def another_value(cls, trait):
         "WebFetch.agent_url": "https://other.example/bot",
         "WebFetch.contact": "other@example.org",
         "WebFetch.send_request_id": True,
+        "WebSearch.backend": "exa",
+        "WebSearch.search_backend": "exa",
+        "WebSearch.extract_backend": "own",
+        "WebSearch.default_providers": ["crossref"],
+        "WebSearch.keys": {"exa": "keyring:exa/us"},
     }
     return values[name]
 

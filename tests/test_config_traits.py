@@ -19,6 +19,7 @@ from jupyter_webresearch.config import (
     WebJournal,
     WebKernel,
     WebPolicy,
+    WebSearch,
     environment_name,
     settings_of,
 )
@@ -61,6 +62,14 @@ def test_so_is_every_setting_of_budgets_journal_and_classifier(case):
 def test_so_are_local_mode_and_what_robots_txt_calls_us():
     assert settings_of(WebKernel)["local_mode"].metadata["narrows"] == "strictest"
     assert settings_of(WebFetch)["agent"].metadata["narrows"] == "operator"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["backend", "search_backend", "extract_backend", "default_providers", "enabled_plugins", "disabled_plugins", "keys"],
+)
+def test_so_is_who_is_asked_with_which_keys_and_whose_code_is_run(name):
+    assert settings_of(WebSearch)[name].metadata["narrows"] in ("union", *NARROWINGS)
 
 
 @pytest.mark.parametrize("case", EVERY, ids=ids)
