@@ -20,7 +20,7 @@ from jupyter_webresearch.clock import SystemClock
 from jupyter_webresearch.config import Settings
 from jupyter_webresearch.doctor.finding import Finding
 from jupyter_webresearch.errors import WebResearchError
-from jupyter_webresearch.policy.budgets.limit import Ledger, Limit
+from jupyter_webresearch.policy.budgets.storage import MEMORY, meanwhile, redis_ledger, try_ledger
 
 __all__ = ["budgets", "journal", "runtime_folder", "temporary_folder"]
 
@@ -129,7 +129,7 @@ def _is_open_to_others(path: Path) -> bool:
 
 def budgets(settings: Settings) -> Finding:
     """Ask whatever counts for an answer; nothing is counted."""
-    if settings.budgets.storage == "memory://":
+    if settings.budgets.storage == MEMORY:
         return _budgets_in_memory(settings)
     return _budgets_on_redis(settings)
 
@@ -155,16 +155,12 @@ def _budgets_on_redis(settings: Settings) -> Finding:
     shown = without_password(settings.budgets.storage)
     refuses = settings.budgets.when_unavailable == "refuse"
     try:
-        asyncio.run(_try_redis(settings.budgets.storage))
-    except ModuleNotFoundError:
-        mend = f"{sys.executable} -m pip install 'jupyter-webresearch[redis]'; until then nothing starts"
-        return Finding("budgets", "fail", f"{shown}: the package redis is missing", mend)
+        asyncio.run(try_ledger(redis_ledger(settings.budgets.storage)))
     except WebResearchError as error:
         if error.code == "config":
-            mend = "correct WebBudgets.storage; until then nothing starts"
+            mend = "mend that, or correct WebBudgets.storage; until then nothing starts"
             return Finding("budgets", "fail", f"{shown}: {error.message}", mend)
-        then = "nothing is read" if refuses else "each process counts for itself"
-        mend = f"start it, or correct WebBudgets.storage; until then {then} (WebBudgets.when_unavailable)"
+        mend = f"start it, or correct WebBudgets.storage; {meanwhile(settings.budgets)}"
         return Finding("budgets", "fail" if refuses else "warn", f"{shown}: {error.message}", mend)
     return Finding("budgets", "ok", f"{shown} answers")
 
@@ -173,24 +169,10 @@ def _try_file(file: Path) -> None:
     from jupyter_webresearch.policy.budgets.file import FileLedger
 
     if file.exists() or file.is_symlink():
-        asyncio.run(_ask(FileLedger(file)))
+        asyncio.run(try_ledger(FileLedger(file)))
         return
     with _trial_folder(file.parent) as trial:
-        asyncio.run(_ask(FileLedger(trial / file.name)))
-
-
-async def _try_redis(url: str) -> None:
-    from jupyter_webresearch.policy.budgets.redis import RedisLedger
-
-    await _ask(RedisLedger(url))
-
-
-async def _ask(ledger: Ledger) -> None:
-    """Take nothing, which a storage that can only be read refuses too."""
-    try:
-        await ledger.take([Limit("WebBudgets.storage", "doctor", 1, 60.0, cost=0)])
-    finally:
-        await ledger.close()
+        asyncio.run(try_ledger(FileLedger(trial / file.name)))
 
 
 # ---------------------------------------------------------------------- folders that may not exist yet

@@ -15,6 +15,7 @@ from jupyter_webresearch.clock import SystemClock
 from jupyter_webresearch.config import CONFIGURABLES, Settings
 from jupyter_webresearch.config_loading import load_settings
 from jupyter_webresearch.errors import Failed, WebResearchError
+from jupyter_webresearch.policy.budgets.storage import MEMORY, meanwhile, redis_ledger, try_ledger
 from jupyter_webresearch.policy.lists import Lists, on_hub
 from jupyter_webresearch.policy.machine import jupyter_ports
 from jupyter_webresearch.policy.switch import Switch
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from jupyter_webresearch.engine import Engine
 
 __all__ = ["WebResearchApp"]
+
+MOST_FAULTS = 100
+"""Different faults that are logged: some name a notebook, and a notebook can be renamed for ever."""
 
 
 class WebResearchApp(ExtensionApp):
@@ -60,6 +64,8 @@ class WebResearchApp(ExtensionApp):
         self._web_settings: Settings | None = None
         self._engine: Engine | None = None
         self._making: asyncio.Task[Engine] | None = None
+        self._trying: asyncio.Task[None] | None = None
+        self._told: set[str] = set()
         self._stopped = False
         self._exported: dict[str, str] = {}
         self._found: dict[str, str | None] = {}
@@ -113,11 +119,14 @@ class WebResearchApp(ExtensionApp):
         self._events = serverapp.event_logger
         self._events.add_listener(schema_id=KERNEL_ACTIONS, listener=self.life.on_action)
         self.life.start()
+        self._trying = asyncio.ensure_future(self._try_storage())
 
     async def stop_extension(self) -> None:
         """End the engine, and leave the environment as it was found: it may name a server that goes on."""
         self._stopped = True
         self.life.stop()
+        if self._trying is not None:
+            self._trying.cancel()
         if self._events is not None:
             self._events.remove_listener(schema_id=KERNEL_ACTIONS, listener=self.life.on_action)
             self._events = None
@@ -152,6 +161,23 @@ class WebResearchApp(ExtensionApp):
     def operations(self) -> tuple[str, ...]:
         """Return the operations that are on and can be used; no engine is made for it."""
         return offered((self._engine or Switch(self.web_settings.policy)).operations())
+
+    def tell_once(self, fault: str) -> None:
+        """Log what whoever runs this server has to mend, however many requests meet it."""
+        if fault not in self._told and len(self._told) < MOST_FAULTS:
+            self._told.add(fault)
+            line = "".join(character if character.isprintable() else "?" for character in fault)  # it may name a file
+            self.server.log.error("Web Research: %s", line)
+
+    async def _try_storage(self) -> None:
+        """Warn when the storage that servers share does not answer; nobody waits for it."""
+        budgets = self.web_settings.budgets
+        if budgets.storage == MEMORY:
+            return
+        try:
+            await try_ledger(redis_ledger(budgets.storage))
+        except WebResearchError as error:
+            self.server.log.warning("Web Research: %s; %s", error.message, meanwhile(budgets))
 
     def _made(self, making: asyncio.Task[Engine]) -> None:
         """Have the next request try again if the engine could not be made."""

@@ -185,11 +185,17 @@ class WebResearchHandler(APIHandler):
         if not isinstance(value, WebResearchError):
             super().log_exception(typ, value, tb)
 
+    def tell_operator(self, error: WebResearchError) -> None:
+        """Log the reason of what only whoever runs this server can mend, once for all requests."""
+        if error.code == "config":
+            self.extension.tell_once(error.message)
+
     def set_error_status(self, error: WebResearchError) -> None:
         """Set the status that an error answers with, and when to ask again.
 
         499, which HTTP does not name, gets the code for a phrase.
         """
+        self.tell_operator(error)
         self.set_status(error.status, None if error.status in http.client.responses else error.code)
         if error.retry_after is not None and error.status in WAITS:
             self.set_header("Retry-After", str(math.ceil(error.retry_after)))

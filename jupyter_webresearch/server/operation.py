@@ -123,6 +123,7 @@ class OperationHandler(WebResearchHandler):
         try:
             last = await operation()
         except WebResearchError as error:
+            self.tell_operator(error)
             last = {"error": error}
         except StreamClosedError:
             return

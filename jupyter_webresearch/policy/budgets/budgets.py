@@ -23,6 +23,7 @@ from jupyter_webresearch.policy.budgets.fallback import FallbackLedger
 from jupyter_webresearch.policy.budgets.file import FileLedger
 from jupyter_webresearch.policy.budgets.limit import Ledger, Limit, Shortage, Use
 from jupyter_webresearch.policy.budgets.memory import MemoryLedger
+from jupyter_webresearch.policy.budgets.storage import MEMORY, redis_ledger
 
 __all__ = ["Budgets"]
 
@@ -103,16 +104,8 @@ class Budgets:
         Failed
             ``config`` for a Redis URL that can't be used, or when the package for it is missing.
         """
-        if settings.storage != "memory://":
-            try:
-                from jupyter_webresearch.policy.budgets.redis import RedisLedger
-            except ModuleNotFoundError:
-                raise Failed(
-                    "config",
-                    "budgets on Redis need the package redis: pip install 'jupyter-webresearch[redis]'",
-                    setting="WebBudgets.storage",
-                ) from None
-            return cls(settings, RedisLedger(settings.storage), clock)
+        if settings.storage != MEMORY:
+            return cls(settings, redis_ledger(settings.storage), clock)
         return cls(settings, MemoryLedger(clock) if shared_file is None else FileLedger(shared_file, clock), clock)
 
     async def check(self, kind: str, session: str, site: str, provider: str = "") -> None:

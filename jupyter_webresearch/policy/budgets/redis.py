@@ -126,11 +126,12 @@ class RedisLedger:
         try:
             self._name = _name_in(url)
             self._client: Any = Redis.from_url(url, **_options())  # Any: redis-py's types change between its versions
-        except (ValueError, TypeError, RedisError):  # their texts may quote from it
+            self._client.connection_pool.make_connection()  # reads the query at last, and connects to nothing
+        except (ValueError, TypeError, AttributeError, RedisError):  # their texts may quote from it
             raise Failed(
                 "config",
                 "the URL of Redis can't be used: it must be redis://HOST:PORT/DB, rediss://HOST:PORT/DB or "
-                "unix:///path, and a user name or password in it percent-encoded",
+                "unix:///path, user name and password in it percent-encoded, and with options that redis-py knows",
                 setting="WebBudgets.storage",
             ) from None
 

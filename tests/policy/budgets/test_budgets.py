@@ -277,4 +277,4 @@ def test_redis_without_its_package_says_what_to_install(monkeypatch: pytest.Monk
     with pytest.raises(Failed) as failed:
         Budgets.of(WebBudgets(storage="redis://127.0.0.1/0"), shared_file=None, clock=SetClock())
     assert failed.value.code == "config"
-    assert "jupyter-webresearch[redis]" in failed.value.message
+    assert "pip install 'redis>=6'" in failed.value.message
