@@ -245,7 +245,14 @@ def test_keys_are_named_by_provider_or_variable_and_kept_elsewhere():
 def test_the_time_of_a_slow_provider_stays_unless_named():
     assert timeout_table({"brave": 5}) == {"xai": 90.0, "ddgs": 30.0, "brave": 5.0}
     assert timeout_table({"ddgs": 10})["ddgs"] == 10.0
-    for wrong in ({"brave": 0.5}, {"brave": 601}, {"brave": True}, {"Brave": 5}, {"brave": "5"}, {"brave": float("nan")}):
+    for wrong in (
+        {"brave": 0.5},
+        {"brave": 601},
+        {"brave": True},
+        {"Brave": 5},
+        {"brave": "5"},
+        {"brave": float("nan")},
+    ):
         with pytest.raises(ValueError, match="is not a provider's time"):
             timeout_table(wrong)
 

@@ -66,7 +66,15 @@ def test_so_are_local_mode_and_what_robots_txt_calls_us():
 
 @pytest.mark.parametrize(
     "name",
-    ["backend", "search_backend", "extract_backend", "default_providers", "enabled_plugins", "disabled_plugins", "keys"],
+    [
+        "backend",
+        "search_backend",
+        "extract_backend",
+        "default_providers",
+        "enabled_plugins",
+        "disabled_plugins",
+        "keys",
+    ],
 )
 def test_so_is_who_is_asked_with_which_keys_and_whose_code_is_run(name):
     assert settings_of(WebSearch)[name].metadata["narrows"] in ("union", *NARROWINGS)
