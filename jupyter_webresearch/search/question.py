@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-__all__ = ["KINDS", "MOST_RESULTS", "Kind", "Question"]
+__all__ = ["KINDS", "MOST_RESULTS", "Kind", "Question", "SearchRequest"]
 
 Kind = Literal["web", "news", "papers", "images"]
 KINDS: tuple[Kind, ...] = ("web", "news", "papers", "images")
@@ -38,3 +38,34 @@ class Question:
     kind: Kind = "web"
     since: date | None = None
     site: str = ""
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """One search as the caller wrote it; the engine makes a :class:`Question` of it.
+
+    Attributes
+    ----------
+    query
+        As typed.
+    providers
+        Names; empty for whoever the settings choose.
+    max_results
+        None is ``WebSearch.max_results``; more than :data:`MOST_RESULTS` is lowered and said.
+    kind
+        One of :data:`KINDS`.
+    since
+        ``2024``, ``2024-05``, ``2024-05-01``, or a span back from today: ``7d``, ``4w``, ``6m``, ``1y``; empty for any.
+    site
+        A host; empty for anywhere.
+    fresh
+        Go round the memory of recent answers.
+    """
+
+    query: str
+    providers: tuple[str, ...] = ()
+    max_results: int | None = None
+    kind: str = "web"
+    since: str = ""
+    site: str = ""
+    fresh: bool = False
