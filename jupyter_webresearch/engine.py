@@ -327,7 +327,7 @@ class Engine:
         Refused
             ``not_allowed`` or ``acting_not_allowed`` for what lies outside the operator's lists.
         Failed
-            ``journal_unavailable`` where the journal is required.
+            ``journal_unavailable`` where the journal is required; nothing is changed that is not on record.
         """
         if caller.is_agent:
             raise Refused("unauthorized", "an agent can't change what it may reach; a person can")
@@ -335,15 +335,15 @@ class Engine:
             # On a thread, since a thousand international names take a while; the asks are replaced at once, at the end.
             asks = replace(session.asks, denied=set(session.asks.denied))
             grants = await asyncio.to_thread(self._policy.lists.change, asks, change)
+            await self._operations.record_grants(session, caller, grants)
+            if change.task is not None or change.search is not None or change.reset:
+                said = [
+                    *(["task set"] if change.task is not None else []),
+                    *([f"search {'on' if change.search else 'off'}"] if change.search is not None else []),
+                    *(["asks reset"] if change.reset else []),
+                ]
+                await self._operations.record("policy", caller, session=session.id, scope=", ".join(said))
             session.asks = replace(asks, notebook=session.asks.notebook)
-        await self._operations.record_grants(session, caller, grants)
-        if change.task is not None or change.search is not None or change.reset:
-            said = [
-                *(["task set"] if change.task is not None else []),
-                *([f"search {'on' if change.search else 'off'}"] if change.search is not None else []),
-                *(["asks reset"] if change.reset else []),
-            ]
-            await self._operations.record("policy", caller, session=session.id, scope=", ".join(said))
         return await self.policy(session)
 
     async def switch(self, operation: str | None, on: bool, caller: Caller) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from jupyter_webresearch.config import WebBudgets, WebJournal, WebPolicy
+from jupyter_webresearch.errors import Failed
 from jupyter_webresearch.models import FetchRequest
 from tests.bench import Bench, arrived, outcomes
 from tests.conftest import HOST, BenchMaker
@@ -182,3 +183,18 @@ def test_a_redirect_over_a_site_s_budget_asks_nothing_there(bench: BenchMaker, s
     assert error.message.startswith("redirect refused: ")
     assert error.retry_after is not None
     assert [request.path for request in site.seen[sent:]] == ["/robots.txt", "/redirect"]
+
+
+def test_where_the_journal_is_required_nothing_is_granted_off_the_record(bench: BenchMaker) -> None:
+    it = bench(policy=WebPolicy(ask="listed"), journal=WebJournal(required=True))
+    disk = Disk(it)
+    disk.is_full = True
+    for change in ({"allow": (HOST,)}, {"act": (HOST,)}, {"task": "tides"}):
+        with pytest.raises(Failed) as caught:
+            it.change(**change)
+        assert caught.value.code == "journal_unavailable"
+    disk.is_full = False
+    assert it.fails().code == "not_allowed"
+    assert it.engine.check_url(f"http://{HOST}/", it.session.id).code == "not_allowed"
+    assert it.change(allow=(HOST,))["task"] == ""
+    assert it.fetch().status == 200
