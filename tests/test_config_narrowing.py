@@ -229,6 +229,14 @@ def test_what_either_level_got_wrong_is_named(levels):
     ]
 
 
+def test_an_address_has_to_be_on_both_lists(levels):
+    inside = {"allow_private_networks": ["10.0.0.0/24"]}
+    levels.write(levels.system, {"WebPolicy": {"ceiling": ["a.example", "10.0.0.1"], **inside}})
+    levels.write(levels.user, {"WebPolicy": {"ceiling": ["a.example", "10.0.0.1", "10.0.0.2"], **inside}})
+    policy = levels.load().policy
+    assert Lists(policy, on_hub=False).ceiling.texts == policy.ceiling == ["a.example", "10.0.0.1"]
+
+
 def test_no_ask_goes_round_the_combined_ceiling(levels):
     levels.write(levels.system, {"WebPolicy": {"ceiling": ["*.example.com"]}})
     levels.write(levels.user, {"WebPolicy": {"ceiling": ["a.example.com", "example.net"]}})

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from jupyter_webresearch.policy.egress import Dropped, HostList
+from jupyter_webresearch.policy.opened import ANY_NETWORK
 from jupyter_webresearch.policy.policy_change import MAX_ENTRIES, task_fault
 
 __all__ = ["NOWHERE", "Asks", "NotebookAsk"]
@@ -116,7 +117,8 @@ def _read_allow(value: Mapping[str, object]) -> tuple[HostList | None, list[Drop
         for entry in entries
         if not isinstance(entry, str)
     )
-    read = HostList.read(entry for entry in entries if isinstance(entry, str))
+    # Which addresses the operator has opened, a notebook does not know: `Lists` drops the others.
+    read = HostList.read((entry for entry in entries if isinstance(entry, str)), ANY_NETWORK)
     return HostList(read.entries, read.dropped + others), []
 
 

@@ -2,18 +2,20 @@
 
 An entry is ``example.com`` (that host), ``*.example.com`` (the host and every name below it) or
 ``internet:unrestricted`` (anywhere). An entry that can't be read is dropped, never widened or repaired: it covers
-nothing, and goes on being named. No entry opens an address that is not public; that is the guard's decision.
+nothing, and goes on being named. No entry opens an address that is not public: one that the operator has opened can be
+named, and whether it is dialled stays the guard's decision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from jupyter_webresearch.errors import WebResearchError
-from jupyter_webresearch.policy.addresses import blocked_range, embedded_ipv4, is_metadata, parse_address
+from jupyter_webresearch.policy.addresses import IPAddress, parse_address
+from jupyter_webresearch.policy.opened import ANY_NETWORK, Opened
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
@@ -25,7 +27,10 @@ T = TypeVar("T")
 UNRESTRICTED = "internet:unrestricted"
 """The entry that covers every host."""
 
+PUBLIC_ONLY = Opened()
+
 _NAMED = 8  # entries of a list that a message names
+_NOT_PUBLIC = "it is not a public address, and WebPolicy.allow_private_networks does not open it"
 
 
 @dataclass(frozen=True)
@@ -84,9 +89,17 @@ class HostList:
     dropped: tuple[Dropped, ...] = ()
 
     @staticmethod
-    def read(texts: Iterable[str]) -> HostList:
-        """Read a list of hosts that may be read."""
-        return _read(texts, _canonical)
+    def read(texts: Iterable[str], opened: Opened = PUBLIC_ONLY) -> HostList:
+        """Read a list of hosts that may be read.
+
+        Parameters
+        ----------
+        texts
+            Entries as they were written.
+        opened
+            Addresses that are not public and can be named all the same.
+        """
+        return _read(texts, partial(_canonical, opened=opened))
 
     @staticmethod
     def read_acting(texts: Iterable[str]) -> HostList:
@@ -111,6 +124,14 @@ class HostList:
         """Return what either list covers, and the entries that were dropped from either."""
         return HostList(_unique((*self.entries, *other.entries)), _unique((*self.dropped, *other.dropped)))
 
+    def opened_by(self, opened: Opened) -> HostList:
+        """Return the list without the addresses that are neither public nor opened, which are dropped and named."""
+        closed = {entry for entry, address in self._addresses if not opened.takes(address)}
+        if not closed:
+            return self
+        named = tuple(Dropped(entry.text, _NOT_PUBLIC) for entry in self.entries if entry in closed)
+        return HostList(tuple(entry for entry in self.entries if entry not in closed), (*self.dropped, *named))
+
     def encloses(self, entry: HostEntry) -> bool:
         """Whether one entry of this list covers all that another entry covers."""
         return not self._texts.isdisjoint(_enclosing(entry))
@@ -134,6 +155,11 @@ class HostList:
         named = ", ".join(entry.text for entry in self.entries[:_NAMED])
         more = len(self.entries) - _NAMED
         return (f"{named} and {more} more" if more > 0 else named) or "nowhere"
+
+    @cached_property
+    def _addresses(self) -> tuple[tuple[HostEntry, IPAddress], ...]:
+        found = ((entry, parse_address(entry.text.strip("[]"))) for entry in self.entries)
+        return tuple((entry, address) for entry, address in found if address is not None)
 
     @cached_property
     def _texts(self) -> frozenset[str]:
@@ -174,7 +200,7 @@ def _unique(found: Iterable[T]) -> tuple[T, ...]:
 
 def _canonical_acting(text: str) -> str:
     """Return an exact host name in canonical form; ValueError when it is something else."""
-    entry = _canonical(text)
+    entry = _canonical(text, ANY_NETWORK)  # no address is taken, whichever it is
     if entry == UNRESTRICTED or entry.startswith("*."):
         raise ValueError("a host where something may be changed is named exactly")
     if _is_address(entry):
@@ -182,7 +208,7 @@ def _canonical_acting(text: str) -> str:
     return entry
 
 
-def _canonical(text: str) -> str:
+def _canonical(text: str, opened: Opened) -> str:
     """Return an entry in canonical form; ValueError says why it can't be read."""
     if text == UNRESTRICTED:
         return text
@@ -198,8 +224,8 @@ def _canonical(text: str) -> str:
     if name == text:
         if address is None:
             return host
-        if blocked_range(address) is not None or is_metadata(address) or embedded_ipv4(address):
-            raise ValueError("it is not a public address, which no entry opens")
+        if not opened.takes(address):
+            raise ValueError(_NOT_PUBLIC)
         return f"[{host}]" if address.version == 6 else host
     if address is not None:
         raise ValueError("a wildcard can't stand before an address")

@@ -7,7 +7,7 @@ entry into canonical form or stopped the start.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from jupyter_webresearch.config import BAD_PORTS, WebPolicy
 from jupyter_webresearch.errors import Failed, Refused, WebResearchError
@@ -17,12 +17,12 @@ from jupyter_webresearch.policy.addresses import (
     IPNetwork,
     blocked_range,
     contains,
-    embedded_ipv4,
     is_loopback,
     is_metadata,
     parse_address,
 )
 from jupyter_webresearch.policy.machine import Recent, exported_ports, interface_addresses, jupyter_ports
+from jupyter_webresearch.policy.opened import Opened
 from jupyter_webresearch.policy.urls import CheckedURL, parse_url
 
 __all__ = ["Guard"]
@@ -87,8 +87,7 @@ class Guard:
         self._interfaces = interfaces or Recent(interface_addresses)
         self._own_ports = own_ports or Recent(jupyter_ports)
         self._ports = frozenset(policy.allowed_ports) - BAD_PORTS
-        self._private = _networks(policy.allow_private_networks)
-        self._nat64 = _networks(policy.allow_nat64)
+        self._opened = Opened.of(policy)
         blocked = {entry: _network_or_none(entry) for entry in policy.extra_blocked}
         self._blocked_networks = _with_ipv4(network for network in blocked.values() if network is not None)
         self._blocked_hosts = frozenset(entry for entry, network in blocked.items() if network is None)
@@ -170,9 +169,9 @@ class Guard:
             )
         if _is_within(host, _NEVER) or f"{host}.".startswith("kubernetes.default."):
             raise Refused("blocked_host", f"{host} never names a public site", setting="")
-        if not self._private and "." not in host and ":" not in host:
+        if not self._opened.private and "." not in host and ":" not in host:
             raise Refused("blocked_host", f"{host} is a name of a local network", setting=_ALLOW_PRIVATE)
-        if not self._private and _is_within(host, _PRIVATE_SUFFIXES):
+        if not self._opened.private and _is_within(host, _PRIVATE_SUFFIXES):
             raise Refused("blocked_host", f"{host} is a name of a private network", setting=_ALLOW_PRIVATE)
 
     def _judge(self, url: CheckedURL, addresses: Sequence[IPAddress]) -> None:
@@ -193,30 +192,20 @@ class Guard:
     def _liftable_range(self, address: IPAddress) -> str:
         """Return the range that allowing would open to the address; empty when something else forbids it too."""
         row = blocked_range(address)
-        if row is None or is_metadata(address) or contains((*self._private, *self._blocked_networks), address):
+        if row is None or is_metadata(address) or contains((*self._opened.private, *self._blocked_networks), address):
             return ""
         return row.cidr
 
     def _is_allowed(self, address: IPAddress, own: frozenset[IPAddress]) -> bool:
-        carried = self._carried(address)
-        if is_metadata(address) or any(contains(self._blocked_networks, each) for each in (address, *carried)):
-            return False
-        # Inside an allowed NAT64 prefix only the IPv4 address counts; elsewhere the outer one and all that it carries.
-        judged = carried if contains(self._nat64, address) else (address, *carried)
-        return all(
-            contains(self._private, each) or (blocked_range(each) is None and each not in own and not _is_isatap(each))
-            for each in judged
-        )
-
-    def _carried(self, address: IPAddress) -> tuple[IPv4Address, ...]:
-        if contains(self._nat64, address):
-            return (IPv4Address(int(address) & 0xFFFFFFFF),)
-        return embedded_ipv4(address)
+        every = (address, *self._opened.carried(address))
+        return self._opened.takes(address, own) and not any(contains(self._blocked_networks, each) for each in every)
 
     def _check_own_ports(self, url: CheckedURL, addresses: Iterable[IPAddress], own: frozenset[IPAddress]) -> None:
         """Refuse Jupyter's own ports on this machine, whatever is allowed there."""
         here = any(
-            each in own or is_loopback(each) for address in addresses for each in (address, *self._carried(address))
+            each in own or is_loopback(each)
+            for address in addresses
+            for each in (address, *self._opened.carried(address))
         )
         if here and url.port in self._own_ports() | exported_ports():
             if url.address is None:
@@ -239,15 +228,6 @@ def _not_public(url: CheckedURL, cidr: str | None) -> Refused:
 def _is_within(host: str, names: Iterable[str]) -> bool:
     """Whether the host is one of the names or below one, compared by labels."""
     return any(host == name or host.endswith("." + name) for name in names)
-
-
-def _is_isatap(address: IPAddress) -> bool:
-    """Whether an address that looks public tunnels to an IPv4 address of the local site (RFC 5214)."""
-    return address.version == 6 and bool(embedded_ipv4(address))
-
-
-def _networks(cidrs: Iterable[str]) -> tuple[IPNetwork, ...]:
-    return tuple(map(ip_network, cidrs))
 
 
 def _with_ipv4(networks: Iterable[IPNetwork]) -> tuple[IPNetwork, ...]:

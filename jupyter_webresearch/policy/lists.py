@@ -13,8 +13,10 @@ from typing import Any
 
 from jupyter_webresearch.config import WebPolicy
 from jupyter_webresearch.errors import BadInput, Refused
+from jupyter_webresearch.policy.addresses import parse_address
 from jupyter_webresearch.policy.asks import NOWHERE, Asks, NotebookAsk
 from jupyter_webresearch.policy.egress import UNRESTRICTED, Dropped, HostEntry, HostList
+from jupyter_webresearch.policy.opened import Opened
 from jupyter_webresearch.policy.policy_change import MAX_ENTRIES, Grant, PolicyChange
 
 __all__ = ["Asks", "Grant", "Lists", "NotebookAsk", "PolicyChange", "on_hub"]
@@ -25,6 +27,8 @@ _READS = ("GET", "HEAD")
 _CEILING = "WebPolicy.ceiling"
 _ASK = "WebPolicy.ask"
 _ACTING_CEILING = "WebPolicy.acting_ceiling"
+
+_WHO_CAN = "only the operator can change that: ask whoever runs this server"
 
 
 def on_hub(environ: Mapping[str, str]) -> bool:
@@ -53,8 +57,9 @@ class Lists:
     """
 
     def __init__(self, policy: WebPolicy, *, on_hub: bool) -> None:
+        self._opened = Opened.of(policy)
         self.ceiling_is_set = policy.ceiling is not None
-        self.ceiling = _ANYWHERE if policy.ceiling is None else HostList.read(policy.ceiling)
+        self.ceiling = _ANYWHERE if policy.ceiling is None else HostList.read(policy.ceiling, self._opened)
         self.acting_ceiling_is_set = policy.acting_ceiling is not None
         unset = NOWHERE if on_hub else _ANYWHERE
         self.acting_ceiling = unset if policy.acting_ceiling is None else HostList.read_acting(policy.acting_ceiling)
@@ -105,20 +110,21 @@ class Lists:
             As :meth:`check`.
         """
         self._check_reading(host, asks)
+        if self.acting_ceiling.covering(host) is None:
+            raise self._outside_acting_ceiling(host)
         act = asks.act or NOWHERE
         if act.covering(host) is None:
             raise Refused(
                 "acting_not_allowed",
-                f"{host} is not on the list of hosts where this session may change something ({act}); a person adds "
-                f"it by %webresearch allow-actions {HostEntry.of(host).text}",
+                f"{host} is not on the list of hosts where this session may change something ({act}); "
+                f"{_way_to_act_on(host)}",
+                setting="",
             )
-        if self.acting_ceiling.covering(host) is None:
-            raise self._outside_acting_ceiling(host)
 
     def _check_reading(self, host: str, asks: Asks) -> None:
         entry = HostEntry.of(host).text
         if self.ceiling.covering(host) is None:
-            raise Refused("not_allowed", f"{host} is not on the operator's list of hosts that may be read: {_CEILING}")
+            raise self._outside_ceiling(host)
         if entry in asks.denied:
             message = f"{host} was denied in this session; %webresearch allow {entry} allows it after all"
             raise Refused("not_allowed", message, setting="")
@@ -129,7 +135,7 @@ class Lists:
                 )
                 raise Refused("not_allowed", f"{message} {entry} adds it", setting="")
             return
-        kept = asks.notebook.allow
+        kept = self.kept(asks.notebook)
         if kept is not None and kept.covering(host) is None:
             message = f"this notebook's metadata keeps to other hosts ({kept}); %webresearch allow {entry} lifts that"
             raise Refused("not_allowed", message, setting="")
@@ -140,14 +146,16 @@ class Lists:
             message = f"a person has to allow {host} first, by %webresearch allow {entry}"
             raise Refused("needs_approval", message, host=entry)
 
+    def _outside_ceiling(self, what: str) -> Refused:
+        listed = "no host may be read here" if not self.ceiling.entries else f"what may be read is {self.ceiling}"
+        return Refused("not_allowed", f"{what} is not on the operator's list: {listed}; {_WHO_CAN}", setting=_CEILING)
+
     def _outside_acting_ceiling(self, what: str) -> Refused:
         if self._on_hub and not self.acting_ceiling_is_set:
-            message = f"nobody acts anywhere on this JupyterHub, {what} included, while {_ACTING_CEILING} is not set"
+            message = f"nobody acts anywhere on this JupyterHub, {what} included, while the operator names no host"
         else:
-            message = (
-                f"{what} is not on the operator's list of hosts to act on ({self.acting_ceiling}): {_ACTING_CEILING}"
-            )
-        return Refused("acting_not_allowed", message)
+            message = f"{what} is not on the operator's list of hosts to act on, {self.acting_ceiling}"
+        return Refused("acting_not_allowed", f"{message}; {_WHO_CAN}", setting=_ACTING_CEILING)
 
     # ------------------------------------------------------------------ what is in force
 
@@ -156,7 +164,12 @@ class Lists:
         if asks.allow is not None:
             return asks.allow.joined(asks.approved).within(self.ceiling)
         given = {"open": self.ceiling, "prompt": asks.approved.within(self.ceiling)}.get(self.rule, NOWHERE)
-        return given if asks.notebook.allow is None else given.within(asks.notebook.allow)
+        kept = self.kept(asks.notebook)
+        return given if kept is None else given.within(kept)
+
+    def kept(self, notebook: NotebookAsk) -> HostList | None:
+        """Return the hosts that a notebook's metadata keep to, or None; of addresses only those that are opened."""
+        return None if notebook.allow is None else notebook.allow.opened_by(self._opened)
 
     def task(self, asks: Asks) -> str:
         """Return what the session is for, or an empty string."""
@@ -217,8 +230,10 @@ class Lists:
             ``not_allowed`` or ``acting_not_allowed``, naming both lists: all that was asked for lies outside the
             operator's.
         """
-        new = Asks(asks.notebook) if change.reset else replace(asks, denied=set(asks.denied))
-        grants = [*self._allow(new, change), *_deny(new, change), *self._act(new, change)]
+        new = replace(asks, denied=set(asks.denied))
+        if change.reset:
+            new.allow, new.approved, new.denied = None, NOWHERE, set()
+        grants = [*self._allow(new, change), *self._deny(new, change), *self._act(new, change)]
         new.search = new.search if change.search is None else change.search
         new.task = new.task if change.task is None else change.task
         for each in fields(asks):
@@ -230,14 +245,10 @@ class Lists:
             asks.allow, asks.approved = NOWHERE, NOWHERE
         if not change.allow:
             return []
-        asked = _read_some(HostList.read(change.allow))
+        asked = _read_some(HostList.read(change.allow, self._opened))
         granted = asked.within(self.ceiling).entries
         if not granted:
-            raise Refused(
-                "not_allowed",
-                f"{asked} is not on the operator's list of hosts that may be read, {self.ceiling} ({_CEILING}); "
-                "nothing was changed",
-            )
+            raise self._outside_ceiling(str(asked))
         if change.answered and asks.allow is None and self.rule == "prompt":
             asks.approved = _bounded(asks.approved.joined(asked))
         else:
@@ -250,6 +261,18 @@ class Lists:
             *(Grant(False, f"read, by {_CEILING}", entry.text) for entry in outside),
         ]
 
+    def _deny(self, asks: Asks, change: PolicyChange) -> list[Grant]:
+        if not change.deny:
+            return []
+        denied = HostList.read(change.deny, self._opened)
+        wide = [entry for entry in denied.entries if entry.text == UNRESTRICTED or entry.text.startswith("*.")]
+        if denied.dropped or wide:
+            raise BadInput("bad_request", "deny names the hosts that were asked about, and nothing else")
+        asks.denied |= {entry.text for entry in denied.entries}
+        if len(asks.denied) > MAX_ENTRIES:
+            raise BadInput("bad_request", f"a session denies at most {MAX_ENTRIES:,} hosts")
+        return [Grant(False, "read, by a person's answer, for this session", entry.text) for entry in denied.entries]
+
     def _act(self, asks: Asks, change: PolicyChange) -> list[Grant]:
         if change.act is None:
             return []
@@ -259,11 +282,7 @@ class Lists:
             raise self._outside_acting_ceiling(str(asked))
         readable = [entry for entry in granted if self.ceiling.encloses(entry)]
         if granted and not readable:
-            raise Refused(
-                "not_allowed",
-                f"{asked} is not on the operator's list of hosts that may be read, {self.ceiling} ({_CEILING}); "
-                "nothing was changed",
-            )
+            raise self._outside_ceiling(str(asked))
         asks.act = _bounded(asked)
         return [
             Grant(True, "act, by a person's ask, for this session", entry.text)
@@ -273,17 +292,10 @@ class Lists:
         ]
 
 
-def _deny(asks: Asks, change: PolicyChange) -> list[Grant]:
-    if not change.deny:
-        return []
-    denied = HostList.read(change.deny)
-    wide = [entry for entry in denied.entries if entry.text == UNRESTRICTED or entry.text.startswith("*.")]
-    if denied.dropped or wide:
-        raise BadInput("bad_request", "deny names the hosts that were asked about, and nothing else")
-    asks.denied |= {entry.text for entry in denied.entries}
-    if len(asks.denied) > MAX_ENTRIES:
-        raise BadInput("bad_request", f"a session denies at most {MAX_ENTRIES:,} hosts")
-    return [Grant(False, "read, by a person's answer, for this session", entry.text) for entry in denied.entries]
+def _way_to_act_on(host: str) -> str:
+    if parse_address(host) is not None:
+        return "nothing is changed on an address, only on hosts with a name"
+    return f"a person adds it by %webresearch allow-actions {host}"
 
 
 def _read_some(hosts: HostList) -> HostList:

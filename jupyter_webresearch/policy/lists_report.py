@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from jupyter_webresearch.extraction.sanitise import one_line
-from jupyter_webresearch.policy.asks import NOWHERE, Asks, NotebookAsk
+from jupyter_webresearch.policy.asks import NOWHERE, Asks
 from jupyter_webresearch.policy.egress import Dropped, HostEntry, HostList
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def report(lists: Lists, asks: Asks) -> dict[str, Any]:
         "ceiling": _part(lists.ceiling, is_set=lists.ceiling_is_set, covers=lambda entry: entry.description),
         "ask": _ask(lists, asks),
         "acting": _acting(lists, asks),
-        "notebook": _notebook(lists, asks.notebook),
+        "notebook": _notebook(lists, asks),
         "task": lists.task(asks),
         "search": lists.search_is_on(asks),
     }
@@ -110,9 +110,12 @@ def _acting(lists: Lists, asks: Asks) -> dict[str, Any]:
     return {**part, "ceiling": ceiling}
 
 
-def _notebook(lists: Lists, notebook: NotebookAsk) -> dict[str, Any]:
-    allow = NOWHERE if notebook.allow is None else notebook.allow
-    is_set = notebook.allow is not None
+def _notebook(lists: Lists, asks: Asks) -> dict[str, Any]:
+    notebook = asks.notebook
+    kept = lists.kept(notebook)
+    allow = NOWHERE if kept is None else kept
+    is_set = kept is not None
     reach = allow.within(lists.ceiling) if is_set else ""
     part = _part(allow, is_set=is_set, covers=_inside(allow, lists.ceiling), reach=reach)
-    return {**part, "search": notebook.search, "task": notebook.task, "faults": _dropped(notebook.faults)}
+    own = {"search": notebook.search, "task": notebook.task, "faults": _dropped(notebook.faults)}
+    return {**part, **own, "replaced": asks.allow is not None}

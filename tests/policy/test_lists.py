@@ -218,7 +218,9 @@ def test_an_ask_of_the_session_replaces_the_metadata_inside_the_ceiling() -> Non
     assert code(judge, "b.example", session) == "ok"
     assert refusal(judge, session, allow=("c.example",)).code == "not_allowed"
     changed(judge, session, reset=True)
-    assert (judge.search_is_on(session), judge.task(session)) == (False, "tides")
+    assert code(judge, "b.example", session) == "not_allowed"
+    assert code(judge, "a.example", session) == "ok"
+    assert (judge.search_is_on(session), judge.task(session)) == (True, "moons")  # `allow` did not say them
     assert code(judge, "a.example", session) == "ok"
     assert code(judge, "b.example", session) == "not_allowed"
 
@@ -298,7 +300,7 @@ def test_an_ask_outside_the_ceiling_is_refused_as_a_whole_naming_both() -> None:
     judge, session = lists(ceiling=["*.example.com"]), asks()
     error = refusal(judge, session, allow=("example.net", "*.example.org"), search=False, task="x", deny=("a.example",))
     assert (error.code, error.setting) == ("not_allowed", "WebPolicy.ceiling")
-    for text in ("example.net", "*.example.org", "*.example.com", "WebPolicy.ceiling"):
+    for text in ("example.net", "*.example.org", "*.example.com", "ask whoever runs this server"):
         assert text in error.message
 
 
@@ -674,3 +676,104 @@ def test_a_verdict_is_that_of_guard_and_lists() -> None:
     assert check.verdict("https://a.example.com/", asks({"allow": []})).code == "not_allowed"
     assert URLCheck(GUARD, lists(ask="prompt")).verdict("https://a.example.com/").code == "needs_approval"
     assert URLCheck(GUARD, lists(ask="listed")).verdict("https://a.example.com/").code == "not_allowed"
+
+
+# ---------------------------------------------------------------- addresses that the operator opens
+
+
+INSIDE = {"allow_private_networks": ["127.0.0.1/32", "10.0.0.0/24", "::1/128"], "allow_nat64": ["64:ff9b::/96"]}
+
+
+@pytest.mark.parametrize(
+    ("host", "entry"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("10.0.0.9", "10.0.0.9"),
+        ("::1", "[::1]"),
+        ("64:ff9b::808:808", "[64:ff9b::808:808]"),
+    ],
+)
+def test_an_address_that_is_opened_can_be_listed_asked_for_and_denied(host: str, entry: str) -> None:
+    listed = lists(ceiling=[entry, "a.example"], ask="prompt", **INSIDE)
+    session = asks()
+    with pytest.raises(Refused) as caught:
+        listed.check(host, session, method="GET", agent=False)
+    assert (caught.value.code, caught.value.host) == ("needs_approval", entry)
+    changed(listed, session, allow=(caught.value.host,), answered=True)
+    assert code(listed, host, session) == "ok"
+    assert [row["covers"] for row in listed.report(session)["ask"]["entries"]] == [f"{entry} only"]
+    session = asks()
+    changed(listed, session, deny=(caught.value.host,))
+    assert code(listed, host, session) == "not_allowed"
+    assert code(lists(**INSIDE), host, asks({"allow": [entry]})) == "ok"
+
+
+@pytest.mark.parametrize("entry", ["127.0.0.2", "10.0.1.9", "[fd00::1]", "169.254.169.254", "[64:ff9b::a00:105]"])
+def test_an_address_that_nothing_opens_can_not(entry: str) -> None:
+    judge, session = lists(ceiling=[entry, "a.example"], **INSIDE), asks({"allow": [entry, "a.example"]})
+    told = judge.report(session)
+    for part in ("ceiling", "notebook"):
+        assert [row["entry"] for row in told[part]["dropped"]] == [entry]
+        assert "not a public address" in told[part]["dropped"][0]["reason"]
+    assert refusal(judge, session, allow=(entry,)).code == "bad_request"
+    assert refusal(judge, session, deny=(entry,)).code == "bad_request"
+
+
+def test_being_listed_opens_nothing() -> None:
+    policy = WebPolicy(ceiling=["10.0.0.9", "internet:unrestricted"])
+    check = URLCheck(Guard(policy, interfaces=frozenset, own_ports=frozenset), Lists(policy, on_hub=False))
+    with pytest.raises(Refused) as caught:
+        check.check("http://10.0.0.9/", asks(allow=HostList.read(["10.0.0.9"])))
+    assert caught.value.code == "blocked_address"
+
+
+# ---------------------------------------------------------------- what a refusal advises
+
+
+def advice(judge: Lists, host: str, session: Asks, *, method: str = "GET") -> Refused:
+    with pytest.raises(Refused) as caught:
+        judge.check(host, session, method=method, agent=method != "GET")
+    return caught.value
+
+
+def test_what_is_advised_works() -> None:
+    judge = lists(ceiling=["a.example", "b.example"], acting_ceiling=["a.example"], ask="listed")
+    for session in (asks(), asks(allow=HostList.read(["b.example"])), asks({"allow": []}), asks(denied={"a.example"})):
+        assert "%webresearch allow a.example" in advice(judge, "a.example", session).message
+        changed(judge, session, allow=("a.example",))
+        assert code(judge, "a.example", session) == "ok"
+        assert "%webresearch allow-actions a.example" in advice(judge, "a.example", session, method="POST").message
+        changed(judge, session, act=("a.example",))
+        assert code(judge, "a.example", session, method="POST", agent=True) == "ok"
+
+
+@pytest.mark.parametrize(
+    ("policy", "method", "setting"),
+    [
+        ({"ceiling": ["b.example"]}, "GET", "WebPolicy.ceiling"),
+        ({"ceiling": []}, "GET", "WebPolicy.ceiling"),
+        ({"acting_ceiling": ["b.example"]}, "POST", "WebPolicy.acting_ceiling"),
+        ({"hub": True}, "POST", "WebPolicy.acting_ceiling"),
+    ],
+)
+def test_what_only_the_operator_can_do_is_not_advised(policy: dict[str, Any], method: str, setting: str) -> None:
+    error = advice(lists(**policy), "a.example", asks(), method=method)
+    assert "%webresearch" not in error.message
+    assert "ask whoever runs this server" in error.message
+    assert error.setting == setting
+    assert ("b.example" in error.message) is ("b.example" in str(policy))
+
+
+def test_nobody_is_told_to_let_an_address_be_acted_on() -> None:
+    error = advice(lists(**INSIDE), "10.0.0.9", asks(), method="POST")
+    assert "%webresearch" not in error.message
+
+
+def test_a_reset_forgets_what_allow_asked_for_and_nothing_else() -> None:
+    judge = lists(ask="prompt")
+    session = asks(act=HostList.read_acting(["a.example"]), task="tides", search=False)
+    changed(judge, session, allow=("a.example",), answered=True)
+    changed(judge, session, deny=("b.example",))
+    changed(judge, session, allow=("c.example",))
+    changed(judge, session, reset=True)
+    assert session == asks(act=HostList.read_acting(["a.example"]), task="tides", search=False)
