@@ -18,6 +18,7 @@ from jupyter_webresearch.journal.journal import Journal
 from jupyter_webresearch.journal.private import journal_folder
 from jupyter_webresearch.net.dialler import Dialler, SocketDialler
 from jupyter_webresearch.net.endpoint import Endpoint, endpoint_settings
+from jupyter_webresearch.net.hosts_file import HostsFile, hosts_path
 from jupyter_webresearch.net.resolver import Resolver, SystemResolver
 from jupyter_webresearch.net.retrieve import Retriever
 from jupyter_webresearch.net.transport import GuardedTransport
@@ -104,7 +105,7 @@ def assemble(settings: Settings, seams: Seams) -> Parts:
     dialler = seams.dialler or SocketDialler(settings.policy.source_ipv4, settings.policy.source_ipv6)
     transport = GuardedTransport(
         settings.fetch,
-        resolver=seams.resolver,
+        resolver=seams.resolver or _resolver(settings),
         dialler=dialler,
         ssl_context=seams.ssl_context,
         proxy=UpstreamProxy.of(settings.policy, settings.fetch, dialler=dialler, environ=seams.environ),
@@ -125,6 +126,12 @@ def assemble(settings: Settings, seams: Seams) -> Parts:
     operations = Operations(policy, journal, clock)
     pool = ExtractionPool(settings.extraction)
     return Parts(policy, journal, operations, pool, Fetcher(settings.fetch, operations, retriever, pool, clock))
+
+
+def _resolver(settings: Settings) -> Resolver:
+    """Return the system's resolver, with the machine's own names where the operator lets private networks be read."""
+    hosts_file = HostsFile(hosts_path()) if settings.policy.allow_private_networks else None
+    return SystemResolver(settings.fetch.dns_timeout, hosts_file=hosts_file)
 
 
 def _classifier(settings: Settings, clock: Clock, dialler: Dialler, environ: Mapping[str, str]) -> Classifier:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import anyio
 
 from jupyter_webresearch.errors import Failed
+from jupyter_webresearch.net.hosts_file import HostsFile
 
 __all__ = ["Resolver", "SystemResolver"]
 
@@ -59,6 +60,8 @@ class SystemResolver:
     absolute
         Whether names are taken as absolute, out of reach of the search list of resolv.conf. Names that an operator
         configured are not: ``localhost`` and a cluster's short names exist without the trailing dot only.
+    hosts_file
+        Asked before the system, which does not find its names as absolute ones; None leaves it out.
     """
 
     def __init__(
@@ -68,10 +71,12 @@ class SystemResolver:
         threads: int = THREADS,
         lookup: Lookup = socket.getaddrinfo,
         absolute: bool = True,
+        hosts_file: HostsFile | None = None,
     ) -> None:
         self._timeout = timeout
         self._lookup = lookup
         self._dot = b"." if absolute else b""
+        self._hosts_file = hosts_file
         self._slots = threading.Semaphore(threads)
 
     async def resolve(self, host: str) -> Sequence[str]:
@@ -93,7 +98,7 @@ class SystemResolver:
             try:
                 result: list[str] | Failed = self._addresses(host)
             except Exception:  # gaierror, UnicodeError, whatever a resolver of the system's raises: fail closed
-                result = Failed("unresolved", f"{host} has no address; is it spelt right?", setting="")
+                result = Failed("unresolved", self._unknown(host), setting="")
             finally:
                 self._slots.release()
             with suppress(RuntimeError):  # The loop has ended meanwhile; nobody waits.
@@ -108,7 +113,15 @@ class SystemResolver:
             ) from None
         return future
 
+    def _unknown(self, host: str) -> str:
+        text = f"{host} has no address; is it spelt right?"
+        if "." in host or not self._dot:
+            return text
+        return f"{text} A name is looked up as it stands: write it whole, such as {host}.example.com"
+
     def _addresses(self, host: str) -> list[str]:
+        if self._hosts_file is not None and (found := self._hosts_file.addresses(host)):
+            return list(found)
         # The trailing dot keeps the search list of resolv.conf away; bytes keep Python's own IDNA away.
         name = host.encode("ascii") + self._dot
         answers = self._lookup(name, None, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)

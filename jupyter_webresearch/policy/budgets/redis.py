@@ -126,7 +126,7 @@ class RedisLedger:
         try:
             self._name = _name_in(url)
             self._client: Any = Redis.from_url(url, **_options())  # Any: redis-py's types change between its versions
-            self._client.connection_pool.make_connection()  # reads the query at last, and connects to nothing
+            _read_options(self._client)
         except (ValueError, TypeError, AttributeError, RedisError):  # their texts may quote from it
             raise Failed(
                 "config",
@@ -216,6 +216,11 @@ def _name_in(url: str) -> str:
     if parts.scheme not in ("redis", "rediss", "unix") or "@" in parts.path + parts.query + parts.fragment:
         raise ValueError(parts.scheme)
     return parts.path if parts.scheme == "unix" else f"{parts.hostname or 'localhost'}:{parts.port or 6379}"
+
+
+def _read_options(client: Any) -> None:
+    """Have redis-py read the URL's options now; it would when it first connects. Nothing is connected to."""
+    client.connection_pool.make_connection()
 
 
 def _options() -> dict[str, Any]:
