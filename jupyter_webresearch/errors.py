@@ -50,6 +50,12 @@ _ROWS = (
     ErrorCode("request_too_large", "The request body is larger than the limit.", 413, "WebFetch.max_request_body"),
     ErrorCode("blocked_method", "CONNECT, TRACE and names that are not HTTP tokens are not sent.", 400),
     ErrorCode("blocked_header", "This header belongs to the connection or to cloud metadata services.", 400),
+    ErrorCode(
+        "provider_unavailable",
+        "The search provider is unknown, not configured, or can't do that.",
+        400,
+        "WebSearch.search_backend",
+    ),
     # What the policy decided.
     ErrorCode("unsupported_scheme", "Only http and https are read.", 403),
     ErrorCode("blocked_host", "The host name is one that never names a public site.", 403, "WebPolicy.extra_blocked"),
@@ -94,6 +100,7 @@ _ROWS = (
     ErrorCode("bad_response", "The answer is not valid HTTP.", 502),
     ErrorCode("bad_encoding", "The Content-Encoding is unknown, damaged or nested too deeply.", 502),
     ErrorCode("headers_too_large", "The answer's headers are larger than the limit.", 502, "WebFetch.max_headers"),
+    ErrorCode("search_failed", "No search provider gave an answer.", 502, "WebSearch.search_backend"),
     ErrorCode("http_status", "The site answered with a status that is not success.", 502),
     ErrorCode("rate_limited", "The site asks to wait.", 429, None, True),
     ErrorCode(
@@ -216,7 +223,8 @@ class WebResearchError(Exception):
         from jupyter_webresearch.extraction.sanitise import one_line
 
         setting = f" (setting: {self.setting})" if self.setting and self.setting not in self.message else ""
-        return [f"{type(self).__name__}: {one_line(self.message, 1000)} [{self.code}]{setting}"]
+        # The code in front: a front end breaks a long line anywhere.
+        return [f"{type(self).__name__} [{self.code}]: {one_line(self.message, 1000)}{setting}"]
 
     @staticmethod
     def from_json(body: dict[str, Any]) -> WebResearchError:
@@ -263,6 +271,7 @@ _BAD_INPUT = {
     "blocked_method",
     "blocked_header",
     "bad_offset",
+    "provider_unavailable",
 }
 
 

@@ -97,7 +97,7 @@ def complain(error: WebResearchError) -> None:
     """Write the one line on standard error that says what went wrong; where that can't be written, nothing."""
     if sys.stderr is None:
         return
-    setting = f" (setting {error.setting})" if error.setting and error.setting not in error.message else ""
+    setting = f" (setting: {error.setting})" if error.setting and error.setting not in error.message else ""
     message = one_line(" ".join(error.message.split()))
     message = message if len(message) <= LONGEST else f"{message[:LONGEST]} ..."
     with contextlib.suppress(OSError):

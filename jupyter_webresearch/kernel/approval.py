@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from jupyter_webresearch.kernel.client import Client
     from jupyter_webresearch.page import Page
 
-__all__ = ["Approval", "Ask", "ask_at_terminal", "ask_in_shell"]
+__all__ = ["Approval", "Ask", "ask_at_terminal", "ask_in_shell", "question"]
 
 T = TypeVar("T")
 
 SAFE = ("GET", "HEAD")
+TRIES = 3  # answers that are neither yes nor no, after which it is a no
+AGAIN = "y or n? "
 
 Ask = Callable[[str], "bool | None"]
 """Asks a person a question; None where nobody can be asked."""
@@ -35,7 +37,7 @@ def ask_in_shell(shell: Any) -> Ask:
         if kernel is None:
             return ask_at_terminal(question)
         try:
-            return _is_yes(kernel.raw_input(question))
+            return _answer_to(question, kernel.raw_input)
         except (StdinNotImplementedError, EOFError):  # nbclient, papermill, a front end that has gone
             return None
 
@@ -46,18 +48,46 @@ def ask_at_terminal(question: str) -> bool | None:
     """Ask whoever sits at the terminal; what is printed as result stays free of the question."""
     if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
         return None
-    sys.stderr.write(question)
-    sys.stderr.flush()
-    answer = sys.stdin.readline()
-    return _is_yes(answer) if answer else None
+
+    def answer(question: str) -> str:
+        """Write a question and read a line.
+
+        Raises
+        ------
+        EOFError
+            When there is none.
+        """
+        sys.stderr.write(question)
+        sys.stderr.flush()
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        return line
+
+    try:
+        return _answer_to(question, answer)
+    except EOFError:
+        return None
 
 
 def _is_terminal(stream: Any) -> bool:
     return stream is not None and bool(stream.isatty())
 
 
-def _is_yes(answer: str) -> bool:
-    return answer.strip().lower() in ("y", "yes")
+def _answer_to(question: str, answer: Callable[[str], str]) -> bool:
+    """Ask until the answer is yes or no, which an empty line is too; whoever never says either says no."""
+    for asked in (question, *[AGAIN] * (TRIES - 1)):
+        said = answer(asked).strip().lower()
+        if said in ("y", "yes"):
+            return True
+        if said in ("", "n", "no"):
+            return False
+    return False
+
+
+def question(host: str) -> str:
+    """Return what a person is asked about a host."""
+    return f"Allow this session to read {host}? By WebPolicy.ask a person decides, once for this session. [y/N] "
 
 
 class Approval:
@@ -142,14 +172,15 @@ class Approval:
         if allowed is None:
             return False, _saying(error, "nobody can be asked here")
         if not allowed:
-            return False, error
+            message = f"you said no to {host}; %webresearch allow {host} lifts that"
+            return False, Refused(error.code, message, setting="", host=host)
         if not _can_be_sent_again(request, host):
             return False, _saying(error, f"{host} is allowed now, but nothing is sent twice unasked: run this again")
         tried.add(host)
         return True, error
 
     def _answer(self, host: str) -> bool | None:
-        answer = self._allowed[host] = self._ask(f"Allow this session to read {host}? [y/N] ")
+        answer = self._allowed[host] = self._ask(question(host))
         if answer:
             self._client.change_policy(PolicyChange(allow=(host,), answered=True))
         elif answer is not None:

@@ -126,7 +126,7 @@ class Lists:
         if self.ceiling.covering(host) is None:
             raise self._outside_ceiling(host)
         if entry in asks.denied:
-            message = f"{host} was denied in this session; %webresearch allow {entry} allows it after all"
+            message = f"you said no to {host} in this session; %webresearch allow {entry} lifts that"
             raise Refused("not_allowed", message, setting="")
         if asks.allow is not None:
             if asks.allow.covering(host) is None and asks.approved.covering(host) is None:

@@ -15,7 +15,7 @@ import pytest
 
 from jupyter_webresearch.config import Settings, WebPolicy
 from jupyter_webresearch.errors import Refused, WebResearchError
-from jupyter_webresearch.kernel.approval import Approval, ask_at_terminal
+from jupyter_webresearch.kernel.approval import AGAIN, Approval, ask_at_terminal, question
 from jupyter_webresearch.kernel.local_client import LocalClient
 from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.page import Page
@@ -59,7 +59,7 @@ def test_a_yes_reads_and_is_asked_for_once(client: LocalClient, site: Site) -> N
     person = Person(True)
     assert read(client, person, f"{ONE}/article").status == 200
     assert read(client, person, f"{ONE}/article?again").status == 200
-    assert person.asked == ["Allow this session to read one.example.org? [y/N] "]
+    assert person.asked == [question("one.example.org")]
     assert site.paths() == ["/article", "/article?again"]
 
 
@@ -68,11 +68,33 @@ def test_a_no_stands(client: LocalClient, site: Site) -> None:
     with pytest.raises(Refused) as caught:
         read(client, person, f"{ONE}/article")
     assert (caught.value.code, caught.value.host) == ("needs_approval", "one.example.org")
+    assert caught.value.message == "you said no to one.example.org; %webresearch allow one.example.org lifts that"
     with pytest.raises(Refused) as caught:
         read(client, person, f"{ONE}/article")
     assert caught.value.code == "not_allowed"
     assert len(person.asked) == 1
     assert site.connections == 0
+
+
+def test_the_question_says_why_and_for_how_long() -> None:
+    assert "WebPolicy.ask" in question("one.example.org")
+    assert "for this session" in question("one.example.org")
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_an_address_that_is_opened_is_asked_for(make_engine: EngineMaker, site: Site, yes: bool) -> None:
+    settings = Settings(policy=WebPolicy(ask="prompt", allow_private_networks=["10.0.0.5/32"]))
+    client, person = LocalClient(settings, engine=make_engine(settings)), Person(yes)
+    url = "http://10.0.0.5/article"
+    if yes:
+        assert [read(client, person, url).status, read(client, person, url).status] == [200, 200]
+    else:
+        for code in ("needs_approval", "not_allowed"):
+            with pytest.raises(Refused) as caught:
+                read(client, person, url)
+            assert caught.value.code == code
+            assert "%webresearch allow 10.0.0.5" in caught.value.message
+    assert person.asked == [question("10.0.0.5")]
 
 
 def test_where_nobody_is_there_the_error_says_what_to_do(client: LocalClient, site: Site) -> None:
@@ -90,7 +112,7 @@ def test_each_host_of_a_redirect_is_asked_for(client: LocalClient, site: Site) -
     person = Person(True, True)
     page = read(client, person, f"{ONE}/redirect?to={TWO}/article")
     assert page.url == f"{TWO}/article"
-    assert [question.split()[-2] for question in person.asked] == ["one.example.org?", "two.example.org?"]
+    assert person.asked == [question("one.example.org"), question("two.example.org")]
     assert sum(path.startswith("/redirect") for path in site.paths()) == 2
 
 
@@ -118,7 +140,7 @@ def test_a_batch_asks_after_all_once_a_host(client: LocalClient, site: Site) -> 
         "blocked_address",
         "page",
     ]
-    assert [question.split()[-2] for question in person.asked] == ["one.example.org?", "two.example.org?"]
+    assert person.asked == [question("one.example.org"), question("two.example.org")]
     assert sorted(site.paths()) == ["/article?1", "/article?3"]
 
 
@@ -169,10 +191,10 @@ def answering(kernel: Kernel, code: str, *answers: str) -> tuple[str, list[str]]
 
 def test_a_kernel_asks_its_person(kernel: Kernel) -> None:
     told, asked = answering(kernel, f"page = %webfetch {ONE}/article\nprint(page.status)", "y")
-    assert (told.strip(), asked) == ("200", ["Allow this session to read one.example.org? [y/N] "])
+    assert (told.strip(), asked) == ("200", [question("one.example.org")])
     cell = f"%%webfetch --into pages\n{ONE}/article\n{TWO}/article\nhttp://three.example.org/article"
-    _, asked = answering(kernel, cell, "", "YES")
-    assert len(asked) == 2
+    _, asked = answering(kernel, cell, "", "maybe", "YES")
+    assert asked == [question("two.example.org"), question("three.example.org"), AGAIN]
     assert kernel.run("print([getattr(p, 'code', 'page') for p in pages])").strip() == str(
         ["page", "needs_approval", "page"]
     )
@@ -230,14 +252,16 @@ def test_the_command_line_asks_at_a_terminal(tmp_path: Path, site: Site) -> None
     status, printed, shown = at_terminal(tmp_path, site, b"y\n", f"{ONE}/article", "--json")
     assert status == 0
     assert b'"status": 200' in printed
-    assert "Allow this session to read one.example.org? [y/N]" in shown
+    assert question("one.example.org") in shown
     assert b"Allow" not in printed
 
 
-def test_the_command_line_takes_no_for_an_answer(tmp_path: Path, site: Site) -> None:
-    status, printed, shown = at_terminal(tmp_path, site, b"\n", f"{ONE}/article")
+@pytest.mark.parametrize("answer", [b"\n", b"perhaps\nNo\n", b"a\nb\nc\n"])
+def test_the_command_line_takes_no_for_an_answer(tmp_path: Path, site: Site, answer: bytes) -> None:
+    status, printed, shown = at_terminal(tmp_path, site, answer, f"{ONE}/article")
     assert (status, printed) == (1, b"")
     assert "jupyter webresearch: needs_approval: " in shown
+    assert shown.count("y or n?") == answer.count(b"\n") - 1
     assert site.connections == 0
 
 

