@@ -20,6 +20,7 @@ from jupyter_webresearch.page import Page
 from jupyter_webresearch.policy.gate import Gate, Policy
 from jupyter_webresearch.policy.policy_change import Grant
 from jupyter_webresearch.redaction import MAX_URL, REDACTED, redact_text, redact_url
+from jupyter_webresearch.search.response import SearchResponse
 from jupyter_webresearch.session import Session
 
 __all__ = ["Operation", "Operations"]
@@ -91,6 +92,26 @@ class Operation:
             "title": redact_text(page.title[: 4 * EXCERPT])[:EXCERPT],
             "excerpt": redact_text(page.markdown[: 4 * EXCERPT])[:EXCERPT],
             "source": "live" if page.cached_seconds is None else "cache",
+        }
+
+    def complete_search(self, response: SearchResponse, *, source: str) -> None:
+        """Keep what the journal is to know of a search.
+
+        Parameters
+        ----------
+        response
+            What was found.
+        source
+            ``live`` or ``cache``.
+        """
+        found = "; ".join(result.title for result in response.results)
+        self._result = {
+            "provider": ", ".join(tally.provider for tally in response.answered),
+            "query": redact_text(response.query[: 4 * EXCERPT])[: 2 * EXCERPT],
+            "results": len(response.results),
+            "title": redact_text(response.results[0].title[: 4 * EXCERPT])[:EXCERPT] if response.results else "",
+            "excerpt": redact_text(found[: 4 * EXCERPT])[:EXCERPT],
+            "source": source,
         }
 
     async def end(self, error: BaseException | None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jupyter_webresearch.caller import Caller
+from jupyter_webresearch.errors import Refused
 from jupyter_webresearch.policy.addresses import IPAddress
 from jupyter_webresearch.policy.budgets.budgets import Budgets
 from jupyter_webresearch.policy.classifier import Classifier
@@ -111,6 +112,59 @@ class Gate:
     def note_sending(self) -> None:
         """Count what was set aside as spent; see :meth:`Admission.note_sending`."""
         self._sent = True
+
+    def check_search(self) -> None:
+        """Ask the switch, and whether this session searches.
+
+        Raises
+        ------
+        Refused
+            ``disabled``.
+        """
+        self._policy.switch.check("search")
+        if not self._policy.lists.search_is_on(self._session.asks):
+            message = "this session, or its notebook's metadata, has switched search off; %webresearch search on"
+            raise Refused("disabled", message, setting="")
+
+    async def admit_search(self, query: str, providers: Sequence[str]) -> None:
+        """Ask classifier and budgets about a search, and charge it.
+
+        Parameters
+        ----------
+        query
+            What is looked for.
+        providers
+            Who will be asked; those that answer from memory apart.
+
+        Raises
+        ------
+        Refused
+            ``classifier`` or ``over_budget``; nothing was charged.
+        Failed
+            ``budget_unavailable``.
+        """
+        await self._policy.budgets.check("search", self._session.account, "", providers)
+        if self._policy.classifier.is_on:
+            self.judgement = await self._policy.classifier.judge(
+                session=self._session.id,
+                kind="search",
+                method="GET",
+                url="",
+                body=query.encode(),
+                task=self._policy.lists.task(self._session.asks),
+            )
+            self._policy.classifier.decide(self.judgement, "GET")
+        self.reserved = await self._policy.budgets.open("search", self._session.account, "", providers)
+        self._opened = True
+
+    @property
+    def guard(self) -> Guard:
+        """What judges addresses; for requests to providers, which are no URL of a caller's."""
+        return self._policy.guard
+
+    def allows_service(self, host: str) -> bool:
+        """Whether the operator's list of hosts covers a service that the package asks by itself."""
+        return self._policy.lists.ceiling.covering(host) is not None
 
     async def _judge(self, url: CheckedURL, method: str, body: bytes | None) -> None:
         if not self._policy.classifier.is_on:

@@ -29,9 +29,10 @@ class Result:
     ----------
     number
         Its place in the list, from 1: ``response.results[number - 1]``.
-    url, title, snippet, published, kind, generated, ids, authors, container, details, pdf_url, open_access, retracted, \
-image_url
-        As in :class:`jupyter_webresearch.search.answer.SearchResult`.
+    url, title, snippet, published, kind, generated, ids
+        As in :class:`jupyter_webresearch.search.answer.SearchResult`; so below.
+    authors, container, details, pdf_url, open_access, retracted, image_url
+        Of a paper, of an image.
     ranks
         Its place in each provider's own order, by provider.
     raw

@@ -163,15 +163,15 @@ async def dollars(counted: Budgets, session: str = "kernel:a") -> float:
 async def test_prices_are_reserved_before_anything_is_sent() -> None:
     counted, _ = counting(**PRICES)
     assert await counted.open("fetch", "kernel:a", SITE) == 0.004
-    assert await counted.open("search", "kernel:a", "", "brave") == 0.005
+    assert await counted.open("search", "kernel:a", "", ("brave",)) == 0.005
     assert await dollars(counted) == 0.009
     refused = await refusal(counted)
     assert refused.setting == "WebBudgets.session_dollars"
     assert refused.retry_after is None
     assert "0.01 dollars" in refused.message
     assert "0.004" in refused.message
-    assert await counted.open("search", "kernel:a", "", "free") == 0.0  # what costs nothing goes on
-    assert await counted.open("search", "kernel:a", "", "unheard of") == 0.0
+    assert await counted.open("search", "kernel:a", "", ("free",)) == 0.0  # what costs nothing goes on
+    assert await counted.open("search", "kernel:a", "", ("unheard of",)) == 0.0
     assert await counted.open("image", "kernel:b", SITE) == 0.004
 
 
