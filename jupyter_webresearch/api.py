@@ -245,7 +245,8 @@ def allow(*hosts: str, only: bool = False, reset: bool = False) -> dict[str, Any
     only
         These hosts instead of those asked for before.
     reset
-        Forget first what the session asked for, so that the notebook's metadata and ``WebPolicy.ask`` hold again.
+        Forget first which hosts the session asked for and what was answered about others, so that the notebook's
+        metadata and ``WebPolicy.ask`` hold again.
 
     Returns
     -------

@@ -34,7 +34,8 @@ class PolicyChange:
     only
         Whether ``allow`` replaces what the session asked for before, instead of adding to it.
     reset
-        Forget first what the session asked for, so that the notebook's metadata and ``WebPolicy.ask`` hold again.
+        Forget first which hosts the session asked to read and what a person answered about others, so that the
+        notebook's metadata and ``WebPolicy.ask`` hold again. Acting list, search and task stay.
     act
         Exact hosts on which the session may act, in place of those before; empty is nowhere, None leaves them.
     search
