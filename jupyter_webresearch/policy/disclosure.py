@@ -53,8 +53,8 @@ _BY_FORM: dict[Callable[[WebResearchError], WebResearchError], str] = {
     _whole: """
         bad_encoding bad_offset bad_request bad_response blocked_header blocked_method body_dropped cancelled
         extraction_failed file_exists headers_too_large http_status invalid_url no_text not_found over_budget
-        rate_limited request_too_large save_refused too_complex too_large too_many_redirects unauthorized
-        unsupported_content
+        provider_unavailable rate_limited request_too_large save_refused search_failed too_complex too_large
+        too_many_redirects unauthorized unsupported_content
     """,
 }
 
