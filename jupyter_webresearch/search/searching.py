@@ -274,18 +274,18 @@ def _since(text: str, today: date) -> date | None:
     text = text.strip()
     if not text:
         return None
-    if span := _SPAN.fullmatch(text):
-        return today - timedelta(days=int(span[1]) * _DAYS[span[2].lower()])
+    since: date | None = None
     try:
-        if found := _DATE.fullmatch(text):
+        if span := _SPAN.fullmatch(text):
+            since = today - timedelta(days=int(span[1]) * _DAYS[span[2].lower()])
+        elif found := _DATE.fullmatch(text):
             since = date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
-            if since <= today:
-                return since
-            raise BadInput("bad_request", f"--since {text}: that day is still to come")
-    except ValueError:
-        pass
-    except OverflowError:
-        pass
+    except (ValueError, OverflowError):  # no such day
+        since = None
+    if since is not None and since > today:
+        raise BadInput("bad_request", f"--since {text}: that day is still to come")
+    if since is not None:
+        return since
     message = f"--since {text[:40]!r} is none of 2024, 2024-05, 2024-05-01, 7d, 4w, 6m and 1y"
     raise BadInput("bad_request", message)
 
