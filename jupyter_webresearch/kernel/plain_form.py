@@ -9,7 +9,7 @@ from jupyter_webresearch.extraction.sanitise import clean
 from jupyter_webresearch.kernel.blocks import split_blocks
 from jupyter_webresearch.plain import plain_text
 
-__all__ = ["grid", "wrapped"]
+__all__ = ["filled", "grid", "wrapped"]
 
 _HEADER, _TEXT = 20, 12  # columns that a header and a text keep where a table has to be made narrower
 
@@ -42,7 +42,7 @@ def wrapped(text: str, columns: int, *, source: bool = False) -> str:
         elif block.kind == "table":
             blocks.append("\n".join(_table(lines, columns)))
         else:
-            blocks.append("\n".join(part for line in lines for part in _filled(_plain(line), columns)))
+            blocks.append("\n".join(part for line in lines for part in filled(_plain(line), columns)))
     return "\n\n".join(blocks)
 
 
@@ -76,8 +76,16 @@ def _broken(line: str, columns: int) -> list[str]:
     return [*parts, line]
 
 
-def _filled(line: str, columns: int) -> list[str]:
-    """Wrap a line at its words; what follows stands under the text of its list item."""
+def filled(line: str, columns: int) -> list[str]:
+    """Wrap a line at its words; what follows stands under the text of its list item.
+
+    Parameters
+    ----------
+    line
+        Plain text.
+    columns
+        Width.
+    """
     line = line.rstrip()
     marker = _MARKER.match(line)
     hang = " " * min(len(marker.group()) if marker else 0, columns // 2)
