@@ -27,6 +27,8 @@ from jupyter_webresearch.net.content_type import SNIFF_BYTES, needs_sniffing, pa
 from jupyter_webresearch.page import Page
 from jupyter_webresearch.policy.policy_change import PolicyChange
 from jupyter_webresearch.policy.url_check import URLCheck
+from jupyter_webresearch.search.question import SearchRequest
+from jupyter_webresearch.search.response import SearchResponse
 from jupyter_webresearch.session import Session
 
 __all__ = ["Engine"]
@@ -75,6 +77,8 @@ class Engine:
         self._operations = parts.operations
         self._pool = parts.pool
         self._fetcher = parts.fetcher
+        self._registry = parts.registry
+        self._searcher = parts.searcher
         self._sessions: dict[str, Session] = {}
         # Budgets that several servers share, or one had before it was killed, know users of the same name.
         self._run = secrets.token_hex(8)
@@ -157,6 +161,7 @@ class Engine:
         with self._lock:
             sessions = list(self._sessions.values())
         await asyncio.gather(*(self._end_session(session) for session in sessions), return_exceptions=True)
+        await asyncio.to_thread(self._registry.close)
         await self._policy.robots.close()
         await self._policy.budgets.close()
         await self._journal.close()
@@ -164,6 +169,7 @@ class Engine:
     async def _end_session(self, session: Session, *, ended: bool = True) -> None:
         await session.close()
         self._policy.classifier.forget(session.id)
+        self._searcher.forget(session.id)
         if ended:
             with contextlib.suppress(WebResearchError):  # the storage drops in time what it is not told to
                 await self._policy.budgets.forget(session.account)
@@ -240,6 +246,46 @@ class Engine:
             One outcome a request, in their order; a failure stands in its place as the error. Empty with ``on_result``.
         """
         return await self._fetcher.fetch_many(session, requests, on_event, on_result, caller)
+
+    async def search(
+        self,
+        session: Session,
+        request: SearchRequest,
+        on_phase: OnPhase = _ignore,
+        caller: Caller = KERNEL,
+    ) -> SearchResponse:
+        """Search the web.
+
+        Parameters
+        ----------
+        session
+            Whose search it is.
+        request
+            What is looked for, and whom to ask.
+        on_phase
+            Told the phases as they begin.
+        caller
+            Who asks.
+
+        Returns
+        -------
+        SearchResponse
+            What came in time, merged; nothing found is a response without results.
+
+        Raises
+        ------
+        BadInput
+            ``bad_request``: an argument, or a provider that is unknown, not configured or not able to.
+        Refused
+            ``disabled``, ``over_budget``, ``classifier``.
+        Failed
+            ``search_failed`` or ``rate_limited`` when nobody answered; ``budget_unavailable``, ``cancelled``.
+        """
+        return await self._searcher.search(session, request, on_phase, caller)
+
+    async def providers(self) -> list[dict[str, Any]]:
+        """Return the search providers as JSON: what each can, and what it lacks. Asks no network."""
+        return [row.to_json() for row in await asyncio.to_thread(self._registry.rows)]
 
     async def extract(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,10 @@ from jupyter_webresearch.policy.guard import Guard
 from jupyter_webresearch.policy.lists import Lists, on_hub
 from jupyter_webresearch.policy.robots import Robots
 from jupyter_webresearch.policy.switch import Switch
+from jupyter_webresearch.search.question import Kind
+from jupyter_webresearch.search.registry import Registry
+from jupyter_webresearch.search.searching import Searcher, Searching
+from jupyter_webresearch.search.serving import Serving
 from jupyter_webresearch.secrets_source import read_secret
 from jupyter_webresearch.start_checks import check_start
 
@@ -59,6 +63,8 @@ class Seams:
         Told every event of the journal, on one of its threads.
     environ
         Where secrets and proxies may be named.
+    search_environ
+        Where search providers' variables are; see :class:`~jupyter_webresearch.search.registry.Registry`.
     """
 
     resolver: Resolver | None = None
@@ -71,6 +77,7 @@ class Seams:
     budget_file: Path | None = None
     on_event: Callable[[Event], None] | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    search_environ: MutableMapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,8 @@ class Parts:
     operations: Operations
     pool: ExtractionPool
     fetcher: Fetcher
+    registry: Registry
+    searcher: Searcher
 
 
 def assemble(settings: Settings, seams: Seams) -> Parts:
@@ -125,7 +134,30 @@ def assemble(settings: Settings, seams: Seams) -> Parts:
     journal = Journal(seams.data_folder, settings.journal, clock, on_event=seams.on_event)
     operations = Operations(policy, journal, clock)
     pool = ExtractionPool(settings.extraction)
-    return Parts(policy, journal, operations, pool, Fetcher(settings.fetch, operations, retriever, pool, clock))
+    fetcher = Fetcher(settings.fetch, operations, retriever, pool, clock)
+    registry = Registry(settings.search, environ=seams.search_environ, data_folder=seams.data_folder.parent)
+    serving = _serving(settings, seams, transport, dialler)
+    searcher = Searcher(settings.search, operations, partial(_searching, registry), serving, clock)
+    return Parts(policy, journal, operations, pool, fetcher, registry, searcher)
+
+
+def _searching(registry: Registry, names: Sequence[str], kind: Kind) -> Sequence[Searching]:
+    return registry.choose(names, need="search", kind=kind)
+
+
+def _serving(settings: Settings, seams: Seams, transport: GuardedTransport, dialler: Dialler) -> Serving:
+    """Return what asks providers: public ones as the web is asked, an operator's own by the machine's names."""
+    slowest = max(settings.search.timeout, *settings.search.provider_timeouts.values())
+    service = endpoint_settings(settings.fetch, slowest)
+    resolver = seams.resolver or SystemResolver(service.dns_timeout, absolute=False)
+    own = GuardedTransport(
+        service,
+        resolver=resolver,
+        dialler=dialler,
+        ssl_context=seams.ssl_context,
+        ca_bundle=settings.policy.ca_bundle,
+    )
+    return Serving(Retriever(transport, service, seams.clock), Retriever(own, service, seams.clock), seams.clock)
 
 
 def _resolver(settings: Settings) -> Resolver:

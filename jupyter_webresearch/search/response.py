@@ -179,7 +179,8 @@ class SearchResponse:
             for result in self.results
         ]
         frame: pandas.DataFrame = pandas_module().DataFrame(rows, columns=None if rows else list(columns))
-        return frame.set_index("number")
+        numbered: pandas.DataFrame = frame.set_index("number")
+        return numbered
 
     def bibtex(self) -> str:
         """Return the papers among the results as BibTeX entries, each with a key of its own."""

@@ -20,7 +20,7 @@ from jupyter_webresearch.operations import Operation, Operations
 from jupyter_webresearch.policy.urls import canonical_host
 from jupyter_webresearch.search.answer import ProviderAnswer, ProviderError
 from jupyter_webresearch.search.merge import Hit, merge
-from jupyter_webresearch.search.question import KINDS, MOST_RESULTS, Question, SearchRequest
+from jupyter_webresearch.search.question import KINDS, MOST_RESULTS, Kind, Question, SearchRequest
 from jupyter_webresearch.search.response import Failure, Result, SearchResponse, Tally
 from jupyter_webresearch.search.service import Service
 from jupyter_webresearch.session import Session
@@ -58,8 +58,8 @@ class Searching(Protocol):
         ...
 
 
-Choose = Callable[[Sequence[str], str], Sequence[Searching]]
-"""Returns the providers to ask, given those that the caller names and the kind of results."""
+Choose = Callable[[Sequence[str], Kind], Sequence[Searching]]
+"""Returns the providers to ask, given those that the caller names and the kind of results; may block."""
 
 
 class Serve(Protocol):
@@ -141,7 +141,8 @@ class Searcher:
     ) -> SearchResponse:
         operation.gate.check_search()
         question, notes = question_of(request, self._settings.max_results, self._clock.now().date())
-        chosen = list(self._choose(request.providers, question.kind))
+        # On a thread: plugins' code says whether it is available.
+        chosen = await asyncio.to_thread(self._choose, request.providers, question.kind)
         known = {} if request.fresh else {p.name: self._recent(session.id, p, question) for p in chosen}
         asked = [provider for provider in chosen if known.get(provider.name) is None]
         outcomes = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from jupyter_webresearch.clock import Clock
@@ -33,7 +32,7 @@ class Serving:
         Time.
     """
 
-    def __init__(self, public: Callable[[], Retriever], own: Callable[[], Retriever], clock: Clock) -> None:
+    def __init__(self, public: Retriever, own: Retriever, clock: Clock) -> None:
         self._public = public
         self._own = own
         self._clock = clock
@@ -58,10 +57,10 @@ class Serving:
         base_url: str = getattr(provider, "base_url", "")
         if not base_url:  # a plugin, or a child process: its requests are its own
             operation.gate.note_sending()
-            return Service(self._public(), _Nothing(), "https://nowhere.invalid", self._clock, deadline=deadline)
+            return Service(self._public, _Nothing(), "https://nowhere.invalid", self._clock, deadline=deadline)
         configured: bool = getattr(provider, "base_is_configured", False)
         admission = ProviderAdmission(operation.gate, base_url, is_configured=configured)
-        retriever = self._own() if configured else self._public()
+        retriever = self._own if configured else self._public
         return Service(retriever, admission, base_url, self._clock, deadline=deadline)
 
 
