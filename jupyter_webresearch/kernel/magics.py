@@ -18,7 +18,8 @@ from jupyter_webresearch.kernel.discovering_client import own_settings
 from jupyter_webresearch.kernel.input_lines import MAGIC_NAMES, MagicLine
 from jupyter_webresearch.kernel.outcomes import Outcomes
 from jupyter_webresearch.kernel.progress import LiveLine, surface_of
-from jupyter_webresearch.kernel.research_magic import ResearchMagics, completions
+from jupyter_webresearch.kernel.research_magic import ResearchMagics
+from jupyter_webresearch.kernel.research_subcommands import completions
 from jupyter_webresearch.models import PHASES, FetchRequest
 from jupyter_webresearch.page import Page
 from jupyter_webresearch.surfaces import SURFACES, magics_of, offered
@@ -68,7 +69,7 @@ class WebResearchMagics(Magics):
         silent = cell is not None and bare.endswith(";")  # behind a line magic, MagicLine took it away
         command = parse(bare[:-1] if silent else bare, namespace, magic="%webfetch" if cell is None else "%%webfetch")
         if command.help:
-            self._check_on("fetch")
+            self._check_on()
             print(HELP)  # noqa: T201  # what --help is for
             return None
         try:
@@ -122,14 +123,17 @@ class WebResearchMagics(Magics):
         requests = [command.request(url) for url in urls]
         return Outcomes(urls, Approval(client, ask_in_shell(self._shell)).reading_many(requests, read))
 
-    def _check_on(self, operation: str) -> None:
+    def _check_on(self) -> None:
         """Refuse to explain what is switched off; where nobody can be asked whether it is, explain."""
+        client = self._client or connect()
         try:
-            operations = (self._client or connect()).operations()
+            if "fetch" in client.operations():
+                return
+            (verdict,) = client.check_urls(["https://example.org/"])  # which knows why
         except WebResearchError:
             return
-        if operation not in operations:
-            raise Refused("disabled", f"{operation} is switched off")
+        if verdict.code == "disabled":
+            raise Refused("disabled", verdict.reason, setting="")
 
 
 _MAGICS = tuple(mark + name for name in sorted(MAGIC_NAMES) for mark in ("%", "%%"))

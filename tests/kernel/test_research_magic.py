@@ -14,9 +14,10 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_webresearch.config import OPERATIONS, Settings, WebBudgets, WebPolicy
 from jupyter_webresearch.errors import BadInput, Refused
+from jupyter_webresearch.journal.by_operation import COLUMNS
 from jupyter_webresearch.kernel import magics
 from jupyter_webresearch.kernel.local_client import LocalClient
-from jupyter_webresearch.kernel.research_magic import SUBCOMMANDS
+from jupyter_webresearch.kernel.research_subcommands import SUBCOMMANDS
 from jupyter_webresearch.models import FetchRequest
 from tests.conftest import EngineMaker
 from tests.kernel.test_magics import URL, completions, run, shell  # noqa: F401  # a fixture
@@ -162,19 +163,42 @@ def test_the_journal_is_a_data_frame(load: Loader) -> None:
     loaded.run_cell("%webfetch http://10.0.0.1/")
     frame = run(loaded, "%webresearch journal")
     assert isinstance(frame, pandas.DataFrame)
-    fetches = frame[frame.kind == "fetch"]
-    assert list(fetches.outcome) == ["started", "completed", "started", "refused"]
-    assert set(fetches.channel) == {"kernel"}
-    assert fetches.time.is_monotonic_increasing
-    assert fetches.iloc[-1].code == "blocked_address"
-    assert list(run(loaded, "%webresearch journal -n 1").outcome) == ["refused"]
+    assert list(frame.columns) == list(COLUMNS)
+    assert list(frame.index) == [0, 1]
+    assert list(frame.outcome) == ["completed", "refused"]
+    assert list(frame.url) == [f"{URL}/article", "http://10.0.0.1/"]
+    assert frame.time.is_monotonic_increasing
+    assert (frame.iloc[0].status, frame.iloc[-1].code) == (200, "blocked_address")
+
+
+def test_raw_events_have_every_column(load: Loader) -> None:
+    loaded = load()
+    run(loaded, f"%webfetch {URL}/article;")
+    loaded.run_cell("%webfetch http://10.0.0.1/")
+    frame = run(loaded, "%webresearch journal --events")
+    assert list(frame.outcome) == ["started", "completed", "started", "refused"]
+    assert set(frame.channel) == {"kernel"}
+    assert frame.index.name == "number"
+    assert {"operation", "title", "setting"} <= set(frame.columns)
+
+
+def test_what_the_journal_shows_is_said(load: Loader, said: Callable[..., str]) -> None:
+    loaded = load()
+    assert said(loaded, "x = %webresearch journal") == "0 of 0 operations\n"
+    for number in range(3):
+        loaded.run_cell(f"%webfetch http://10.0.0.{number}/")
+    assert said(loaded, "x = %webresearch journal") == "3 of 3 operations\n"
+    for arguments in ("-n 2", "--all -n 2"):
+        assert said(loaded, f"x = %webresearch journal {arguments}") == "2 of 3 operations\n"
+        assert list(run(loaded, f"%webresearch journal {arguments}").url) == ["http://10.0.0.1/", "http://10.0.0.2/"]
+    assert said(loaded, "x = %webresearch journal --events -n 1") == "1 of 6 events\n"
+    assert said(loaded, "x = %webresearch journal --all --list") == "3 of 3 operations\n"
 
 
 def test_the_journal_is_this_sessions(load: Loader, make_engine: EngineMaker) -> None:
     loaded = load()
     other = make_engine()
     other.submit(other.fetch(other.session("another"), FetchRequest(f"{URL}/article"))).result(60)
-    assert {"operation", "outcome", "kind"} <= set(run(loaded, "%webresearch journal").columns)
     assert len(run(loaded, "%webresearch journal --all")) == 0
 
 
@@ -183,7 +207,7 @@ def test_the_journal_without_pandas(load: Loader, monkeypatch: pytest.MonkeyPatc
     run(loaded, f"%webfetch {URL}/article;")
     monkeypatch.setitem(sys.modules, "pandas", None)
     events = run(loaded, "%webresearch journal --list")
-    assert [event["outcome"] for event in events if event["kind"] == "fetch"] == ["started", "completed"]
+    assert [event["outcome"] for event in events] == ["completed"]
     outcome = loaded.run_cell("%webresearch journal")
     assert "jupyter-webresearch[pandas]" in str(outcome.error_in_exec)
     assert "--list" in str(outcome.error_in_exec)
@@ -192,7 +216,24 @@ def test_the_journal_without_pandas(load: Loader, monkeypatch: pytest.MonkeyPatc
 def test_budgets(load: Loader, said: Callable[..., str]) -> None:
     loaded = load(WebBudgets(kernel_per_minute=7))
     run(loaded, f"%webfetch {URL}/article;")
-    assert re.search(r"kernel_per_minute: 1 of 7 in 60 s", said(loaded, "%webresearch budgets"))
+    told = said(loaded, "%webresearch budgets")
+    assert "WebBudgets.kernel_per_minute: 1 of 7 operations of this kernel in a minute\n" in told
+    assert "WebBudgets.site_per_minute: at most 60 requests of all kernels to each site in a minute" in told
+    assert "room again" not in told
+
+
+def test_a_full_budget_says_when_there_is_room(load: Loader, said: Callable[..., str]) -> None:
+    loaded = load(WebBudgets(kernel_per_minute=1))
+    run(loaded, f"%webfetch {URL}/article;")
+    assert re.search(
+        r"1 of 1 operations of this kernel in a minute; room again in \d+ s", said(loaded, "%webresearch budgets")
+    )
+    outcome = loaded.run_cell(f"%webfetch {URL}/article?2")
+    (shown,) = outcome.error_in_exec._render_traceback_()
+    assert shown.startswith(
+        "Refused [over_budget]: a budget is used up: at most 1 operations of this kernel in a minute"
+    )
+    assert shown.endswith("(setting: WebBudgets.kernel_per_minute)")
 
 
 def test_budgets_whose_storage_is_gone_hide_no_list(load: Loader, said: Callable[..., str]) -> None:
@@ -225,6 +266,7 @@ def test_every_subcommand_has_help(load: Loader, said: Callable[..., str], name:
     told = said(load(), f"%webresearch {name} --help")
     assert told.startswith(f"usage: %webresearch {name}")
     assert SUBCOMMANDS[name].about[1:] in " ".join(told.split())
+    assert ("the acting list, search and the task stay" in " ".join(told.split())) is (name == "allow")
     assert said(load(), f"%webresearch help {name}") == told
 
 
@@ -288,4 +330,40 @@ def test_what_is_switched_off_live_says_so(load: Loader, make_engine: EngineMake
     for line in ("--help", f"{URL}/article"):
         with pytest.raises(Refused) as caught:
             run(loaded, f"%webfetch {line}")
-        assert caught.value.code == "disabled"
+        assert (caught.value.code, caught.value.setting) == ("disabled", "")
+        assert "`jupyter webresearch enable fetch` switches it on" in caught.value.message
+
+
+# What a front end gets.
+
+HOSTILE = "\u202e</code>|`<img src=x onerror=alert(1)>`$x$[a](javascript:b)"
+
+
+def published(shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch, line: str) -> dict[str, str]:  # noqa: F811
+    got: list[dict[str, str]] = []
+    monkeypatch.setattr(shell.display_pub, "publish", lambda data, **_: got.append(data))
+    run(shell, line)
+    (forms,) = got
+    assert set(forms) == {"text/markdown", "text/plain"}
+    return forms
+
+
+@pytest.mark.parametrize("name", ["policy", "budgets", "help"])
+def test_it_is_shown_as_inert_markdown_and_as_text(load: Loader, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    loaded = load(WebBudgets(kernel_per_minute=7), ceiling=["*.example.org", HOSTILE])
+    run(loaded, f"%webresearch task '{HOSTILE[1:]}'")
+    forms = published(loaded, monkeypatch, f"%webresearch {name}")
+    markdown = forms["text/markdown"]
+    assert "| --- |" in markdown
+    assert "<img" not in markdown
+    assert "[a](" not in markdown
+    assert "\u202e" not in markdown + forms["text/plain"]
+    for word in re.findall(r"[A-Za-z]{5,}", forms["text/plain"]):
+        assert word in markdown
+
+
+def test_the_question_mark_shows_the_subcommands(load: Loader) -> None:
+    told = load().find_line_magic("webresearch").__doc__
+    assert told is not None
+    for name, sub in SUBCOMMANDS.items():
+        assert (f"%webresearch {sub.usage}" in told) is (name != "search")
