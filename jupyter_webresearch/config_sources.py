@@ -38,6 +38,7 @@ __all__ = [
     "config_path_as_started",
     "environment_as_started",
     "environment_level",
+    "environment_of_start",
     "file_levels",
     "operator_directories",
 ]
@@ -173,7 +174,7 @@ def environment_as_started(environ: Mapping[str, str] = os.environ) -> dict[str,
     the environment of the start (proc_pid_environ(5)); elsewhere it is returned as it is. A variable that was not there
     at the start can still add to what is refused; of other limits it says nothing.
     """
-    started = _started()
+    started = environment_of_start()
     if started is None:
         return dict(environ)
     result = dict(environ)
@@ -200,7 +201,7 @@ def config_path_as_started(environ: Mapping[str, str] = os.environ) -> list[str]
     environ
         The environment as it is now.
     """
-    started = _started()
+    started = environment_of_start()
     if started is None or all(started.get(name) == environ.get(name) for name in _WHERE_FILES_ARE):
         return None
     # jupyter_core reads os.environ, which other threads of a kernel read too: it is asked in a process of its own.
@@ -213,7 +214,7 @@ def config_path_as_started(environ: Mapping[str, str] = os.environ) -> list[str]
         return []
 
 
-def _started() -> dict[str, str] | None:
+def environment_of_start() -> dict[str, str] | None:
     """Return the environment that this process was started with, where the system keeps it."""
     try:
         block = Path("/proc/self/environ").read_bytes()

@@ -194,7 +194,9 @@ class Registry:
         if provider is None or offer.obstacle:
             hint = f"; `{COMMAND} setup {name}` asks for it" if offer.missing and self.variables(name) else ""
             message = f"{of}{offer.name} can't be asked, {offer.obstacle}{hint}; see `{COMMAND}`"
-            raise BadInput("provider_unavailable", message, setting=setting or ("WebSearch.keys" if offer.missing else ""))
+            raise BadInput(
+                "provider_unavailable", message, setting=setting or ("WebSearch.keys" if offer.missing else "")
+            )
         if not _can(offer, need, kind):
             able = f" for {kind}" if need == "search" and provider.supports_search() else ""
             can = ", ".join(offer.abilities)
