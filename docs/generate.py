@@ -34,7 +34,11 @@ A Jupyter server takes the same arguments: `jupyter lab --WebFetch.timeout=10`. 
 `WebKernel` on to its kernels.
 
 The command line wins over the environment, the environment over files, and among files the order is Jupyter's own.
-`jupyter webresearch config` shows every value in force and where it comes from.
+`jupyter webresearch config` shows every value in force and where it comes from, `config --changed` only those that are
+not the defaults.
+
+Settings name four operations: fetch, search, image and browser. Which of them this version has, `jupyter webresearch
+policy` says; what is set for the others is checked, and holds from the version on that brings them.
 
 A setting that does not exist, a value of the wrong type or outside its range, and a file that can't be read or run stop
 the start, and the message names them.
@@ -47,6 +51,11 @@ the start, and the message names them.
 
 Several networks stand between commas. Everything else that is not public stays refused, and a site elsewhere can't
 send a reader there by a redirect or by DNS unless that network is allowed, so name the smallest one that will do.
+
+Names are looked up as they stand: the search list of this machine (resolv.conf) is not used, so `https://wiki/` is not
+`wiki.corp.example`. Once a private network is allowed, names of the machine's hosts file are found too, `http://vm/`
+for a line `10.20.3.5 vm`; the file, if it has at most 1 MiB, is read for that, because resolvers miss its names when
+asked without the search list (glibc 2.36: `vm.` does not find `vm`). All addresses of such a name are judged as ever.
 
 **Allow another port, and block a site, for every start.** In `~/.jupyter/jupyter_webresearch_config.py`:
 
@@ -128,8 +137,8 @@ asked for nothing, `WebPolicy.ask` says what holds, and the notebook's metadata 
 `%webresearch allow HOST...` replaces the metadata's list for the session. No entry opens an address that is not public:
 that is `WebPolicy.allow_private_networks`.
 
-To act (click, fill, send) is more than to read: `WebPolicy.acting_ceiling` and `%webresearch allow-actions HOST...`
-take exact host names only, each of which has to be readable as well.
+To act, that is to send or change something, is more than to read: `WebPolicy.acting_ceiling` and
+`%webresearch allow-actions HOST...` take exact host names only, each of which has to be readable as well.
 """
 
 ERRORS = """\

@@ -65,7 +65,7 @@ MIB = 1024 * KIB
 
 
 OPERATIONS = ("fetch", "search", "image", "browser")
-"""What can be switched off: each reads the web in its own way."""
+"""What can be switched off: each reads the web in its own way. Which of them there are yet, ``surfaces.py`` says."""
 
 BOT_PAGE = "https://jupyter-webresearch.readthedocs.io/bot.html"
 
@@ -79,8 +79,8 @@ class WebPolicy(Configurable):
 
     disabled_operations = Operations(
         Unicode(),
-        help="Operations that are switched off: they are refused, and absent from help, panel and tools. Every level "
-        "adds to it.",
+        help="Operations that are switched off: they are refused, and offered nowhere. Those that this version has not "
+        "can be named beforehand. Every level adds to it.",
     ).tag(config=True, narrows="union", choices=OPERATIONS)
 
     ceiling = Hosts(
@@ -102,14 +102,14 @@ class WebPolicy(Configurable):
         Unicode(),
         default_value=None,
         allow_none=True,
-        help="The exact hosts on which a person may let a session act: click, fill, send. None, when nothing is set, "
-        "is whatever the person asks, and nowhere on a JupyterHub.",
+        help="The exact hosts on which a person may let a session act: send or change something. None, when nothing is "
+        "set, is whatever the person asks, and nowhere on a JupyterHub.",
     ).tag(config=True, unit="host", narrows="acting hosts")
 
     write_methods = Word(
         "reading",
         help="Which list a host has to be on for methods other than GET and HEAD from a notebook: 'reading' or "
-        "'acting'. An agent's tool always needs 'acting'.",
+        "'acting'. What an agent asks for always needs 'acting'.",
     ).tag(config=True, choices=("reading", "acting"), narrows="strictest")
 
     robots = Word(
@@ -264,7 +264,8 @@ class WebKernel(Configurable):
     local_mode = Word(
         "allow",
         help="What a kernel without a server of ours does: 'allow' runs the engine in its own process, 'warn' says so "
-        "once, 'deny' refuses.",
+        "once, 'deny' refuses. 'deny' also refuses `jupyter webresearch fetch` where a kernel starts it, as by `!` in "
+        "a cell, which the environment that Jupyter gives to kernels tells; code that changes it is not stopped.",
     ).tag(config=True, choices=("allow", "warn", "deny"), narrows="strictest")
 
 
@@ -286,16 +287,16 @@ class WebBudgets(Configurable):
     site_per_minute = Count(
         60, help="Requests to one site in a minute, those of all kernels together, redirects included."
     ).tag(config=True, unit="requests", range=(0, 100_000), narrows="least")
-    search_per_minute = Count(30, help="Searches of all kernels in a minute.").tag(
+    search_per_minute = Count(30, help="Searches of all kernels in a minute (operation search).").tag(
         config=True, unit="searches", range=(0, 100_000), narrows="least"
     )
-    browser_per_minute = Count(60, help="Pages opened in browser tabs of all kernels in a minute.").tag(
+    browser_per_minute = Count(60, help="Pages that all kernels open in a minute (operation browser).").tag(
         config=True, unit="pages", range=(0, 100_000), narrows="least"
     )
     session_dollars = Amount(0.0, help="What one kernel may spend, all told.").tag(
         config=True, unit="dollars", range=(0, 1_000_000), narrows="least"
     )
-    price_per_request = Amount(0.0, help="What one fetch, image or browser page costs.").tag(
+    price_per_request = Amount(0.0, help="What one operation costs that is not a search.").tag(
         config=True, unit="dollars", range=(0, 1000), narrows="operator"
     )
     price_per_search = Table(help="What one search costs, by provider: {'brave': 0.005}.").tag(

@@ -80,6 +80,11 @@ class Explained:
         return environment_name(self.cls, self.trait)
 
     @property
+    def is_changed(self) -> bool:
+        """Whether it differs from the default, or somebody wanted it to and was narrowed."""
+        return bool(self.value != _definition(self.cls, self.trait).default() or self.narrowed_by)
+
+    @property
     def shown(self) -> Any:
         """The value without what may be a secret in it."""
         return self._without_secret(self.value)

@@ -264,6 +264,28 @@ def test_config_shows_value_and_origin_of_every_setting(run, monkeypatch):
     assert len(text.splitlines()) == len(settings)
 
 
+def test_config_shows_only_what_differs_from_the_defaults(run, monkeypatch):
+    assert run("config", "--changed").success() == ""
+    assert json.loads(run("config", "--changed", "--json").success()) == []
+    monkeypatch.setenv("JUPYTER_WEBRESEARCH_WEBFETCH_TIMEOUT", "11")
+    given = ("--WebPolicy.allowed_ports=443", "--WebFetch.max_redirects=5")  # the second is the default
+    lines = run("config", "--changed", *given).success().splitlines()
+    assert [line.split()[0] for line in lines] == ["WebPolicy.allowed_ports", "WebFetch.timeout"]
+    rows = json.loads(run("config", "--changed", "--json", *given).success())
+    assert [row["name"] for row in rows] == ["WebPolicy.allowed_ports", "WebFetch.timeout"]
+
+
+def test_config_shows_what_was_narrowed_to_the_default(run, monkeypatch, tmp_path):
+    from jupyter_core import paths
+
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "jupyter_webresearch_config.json").write_text('{"WebPolicy": {"trust_env_proxy": false}}')
+    monkeypatch.setattr(paths, "SYSTEM_CONFIG_PATH", [str(tmp_path / "etc")])
+    lines = run("config", "--changed", "--WebPolicy.trust_env_proxy=True").success().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("WebPolicy.trust_env_proxy = false\tcommand line, narrowed by file ")
+
+
 @pytest.mark.parametrize("command", [["config"], ["fetch", "a.example"], ["check-url", "a.example"]], ids=str)
 def test_a_broken_configuration_is_status_1(run, monkeypatch, command):
     monkeypatch.setenv("JUPYTER_WEBRESEARCH_WEBFETCH_TIMEOUT", "never")
@@ -281,6 +303,17 @@ def test_a_misspelt_setting_in_a_file_is_status_1(run, tmp_path):
 
 
 # fetch
+
+
+@pytest.mark.parametrize("variable", ["JPY_PARENT_PID", "JPY_SESSION_NAME"])
+def test_where_kernels_may_not_read_by_themselves_what_they_start_may_not_either(run, monkeypatch, variable):
+    monkeypatch.setenv(variable, "1")
+    outcome = run("fetch", "http://10.0.0.1/", "--WebKernel.local_mode=deny")
+    assert outcome.complaint() == "unauthorized"
+    assert "WebKernel.local_mode" in outcome.err
+    assert run("fetch", "http://10.0.0.1/").complaint() == "blocked_address"
+    monkeypatch.delenv(variable)
+    assert run("fetch", "http://10.0.0.1/", "--WebKernel.local_mode=deny").complaint() == "blocked_address"
 
 
 def test_fetch_prints_the_page(run, site, opened):

@@ -117,8 +117,19 @@ def test_what_is_set_is_named(no_worker):
     cli_config = command_line_config(["--WebFetch.timeout=10"])
     found = findings({"JUPYTER_WEBRESEARCH_WEBDISPLAY_COLUMNS": "80"}, cli=cli_config)["settings"]
     assert found.state == "ok"
-    assert "WebFetch.timeout by command line" in found.detail
-    assert "JUPYTER_WEBRESEARCH_WEBDISPLAY_COLUMNS" in found.detail
+    assert "1 by command line (WebFetch.timeout)" in found.detail
+    assert "1 by the environment (WebDisplay.columns)" in found.detail
+    assert "config --changed" in found.detail
+
+
+def test_a_source_of_many_settings_is_named_once(folders, no_worker):
+    path = folders / "config" / "jupyter_webresearch_config.py"
+    names = ["kernel_total", "kernel_per_minute", "server_per_minute", "server_per_day", "site_per_minute"]
+    path.write_text("".join(f"c.WebBudgets.{name} = 7\n" for name in names))
+    found = findings()["settings"]
+    assert found.detail.count(str(path)) == 1
+    assert f"5 by file {path} (WebBudgets.kernel_total, WebBudgets.kernel_per_minute, " in found.detail
+    assert "site_per_minute" not in found.detail
 
 
 def test_what_the_operator_narrowed_is_named(folders, monkeypatch, no_worker):
@@ -128,8 +139,9 @@ def test_what_the_operator_narrowed_is_named(folders, monkeypatch, no_worker):
     (folders / "etc" / "jupyter_webresearch_config.json").write_text('{"WebPolicy": {"allowed_ports": [443]}}')
     monkeypatch.setattr(paths, "SYSTEM_CONFIG_PATH", [str(folders / "etc")])
     found = findings({"JUPYTER_WEBRESEARCH_WEBPOLICY_ALLOWED_PORTS": "443,9000"})["settings"]
-    assert found.state == "warn"
-    assert f"narrowed by file {folders / 'etc'}" in found.detail
+    assert (found.state, found.mend) == ("ok", "")
+    path = folders / "etc" / "jupyter_webresearch_config.json"
+    assert f"1 narrowed by file {path} (WebPolicy.allowed_ports)" in found.detail
 
 
 def test_entries_that_cover_nothing_are_named_with_their_reason(no_worker):

@@ -21,6 +21,7 @@ as those of WebPolicy, narrows whatever the other sources say. Passwords in URLs
 
 examples:
   jupyter webresearch config
+  jupyter webresearch config --changed
   jupyter webresearch config --json --WebFetch.timeout=10"""
 
 
@@ -35,6 +36,7 @@ def add_to(commands: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="print a JSON array of objects")
+    parser.add_argument("--changed", action="store_true", help="only what differs from the default or was narrowed")
     parser.set_defaults(run_unloaded=run)
 
 
@@ -50,7 +52,7 @@ def run(arguments: argparse.Namespace, cli: Config) -> int:
     """
     from jupyter_webresearch.config_loading import explain
 
-    settings = explain(cli=cli)
+    settings = [setting for setting in explain(cli=cli) if setting.is_changed or not arguments.changed]
     if arguments.json:
         write_json([setting.to_json() for setting in settings], indent=2)
         return 0

@@ -61,7 +61,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Read the URL and print it; errors as for :meth:`jupyter_webresearch.engine.Engine.fetch`.
+    """Read the URL and print it; errors as for :meth:`jupyter_webresearch.engine.Engine.fetch`, and ``unauthorized``.
 
     Parameters
     ----------
@@ -72,6 +72,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """
     from jupyter_webresearch.kernel.approval import Approval, ask_at_terminal
     from jupyter_webresearch.kernel.local_client import LocalClient
+    from jupyter_webresearch.kernel.started_by import check_command_line
 
     body = None if arguments.data is None else arguments.data.encode("utf-8", "surrogateescape")
     request = FetchRequest(
@@ -85,6 +86,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         any_status=arguments.any_status,
     )
     try:
+        check_command_line(settings.kernel)
         with contextlib.closing(LocalClient(settings, channel="cli")) as client:
 
             def read() -> Page:

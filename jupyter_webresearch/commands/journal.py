@@ -13,7 +13,9 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, get_args
 
 from jupyter_webresearch.commands.output import write_json, write_line
+from jupyter_webresearch.config import OPERATIONS
 from jupyter_webresearch.journal.event import KINDS, Outcome
+from jupyter_webresearch.surfaces import SURFACES
 
 if TYPE_CHECKING:
     from traitlets.config import Config
@@ -54,7 +56,8 @@ def add_to(commands: Any) -> None:
         help=f"the newest N events; {FEW}, or {FEW_BEFORE} before those that follow, when omitted",
     )
     parser.add_argument("--kernel", default="", metavar="ID", help="only of this kernel")
-    parser.add_argument("--kind", default="", choices=KINDS, help="only of this kind")
+    there = ", ".join(kind for kind in KINDS if kind not in OPERATIONS or kind in SURFACES)
+    parser.add_argument("--kind", default="", choices=KINDS, metavar="KIND", help=f"only of this kind: {there}")
     parser.add_argument("--outcome", default="", choices=get_args(Outcome), help="only with this outcome")
     parser.add_argument(
         "--since",

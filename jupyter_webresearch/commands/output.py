@@ -11,6 +11,7 @@ import sys
 from typing import Any, TextIO
 
 from jupyter_webresearch.errors import Failed, WebResearchError
+from jupyter_webresearch.kernel.started_by import is_in_kernel
 
 __all__ = [
     "PhaseLine",
@@ -25,9 +26,6 @@ __all__ = [
 
 NAME = "jupyter webresearch"
 LONGEST = 2000  # characters of a complaint
-
-# jupyter_client and jupyter_server set them for kernels, and what a kernel starts inherits them.
-_KERNEL_VARIABLES = ("JPY_PARENT_PID", "JPY_SESSION_NAME")
 
 # Control characters (C0, DEL, C1), line and paragraph separators, marks that reorder text (UAX #9), lone surrogates.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -106,9 +104,8 @@ def complain(error: WebResearchError) -> None:
 
 
 def _is_live_terminal() -> bool:
-    in_cell = any(os.environ.get(variable) for variable in _KERNEL_VARIABLES)
     is_capable = os.name == "nt" or os.environ.get("TERM", "") not in ("", "dumb")
-    return sys.stderr is not None and sys.stderr.isatty() and is_capable and not in_cell
+    return sys.stderr is not None and sys.stderr.isatty() and is_capable and not is_in_kernel()
 
 
 class PhaseLine:

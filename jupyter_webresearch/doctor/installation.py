@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from traitlets.config import Config
 
@@ -14,10 +14,15 @@ from jupyter_webresearch.config import Settings
 from jupyter_webresearch.doctor.finding import Finding
 from jupyter_webresearch.errors import WebResearchError
 
+if TYPE_CHECKING:
+    from jupyter_webresearch.config_loading import Explained
+
 __all__ = ["packages", "python", "read_settings", "server_extension"]
 
 DISTRIBUTION = "jupyter-webresearch"
 MINIMUM_PYTHON = (3, 10)
+NAMED = 3  # settings of one source; a hub's file gives dozens
+LIST_THEM = "`jupyter webresearch config --changed` lists them"
 
 
 def python() -> Finding:
@@ -70,14 +75,22 @@ def read_settings(cli: Config | None, environ: Mapping[str, str]) -> tuple[Setti
     except WebResearchError as error:
         mend = "correct or remove it; until then nothing starts"
         return Settings(), Finding("settings", "fail", error.message, mend)
-    settings = as_settings(explained)
-    narrowed = [setting for setting in explained if setting.narrowed_by]
-    if narrowed:
-        detail = "; ".join(f"{setting.name} is {setting.shown} by {setting.source}" for setting in narrowed)
-        return settings, Finding("settings", "warn", detail, "ask whoever runs this machine for more")
-    given = [setting for setting in explained if setting.origin != "default"]
-    detail = "; ".join(f"{setting.name} by {setting.source}" for setting in given) or "all at their defaults"
-    return settings, Finding("settings", "ok", detail)
+    changed = [setting for setting in explained if setting.is_changed]
+    detail = f"{_by_source(changed)}; {LIST_THEM}" if changed else "all at their defaults"
+    return as_settings(explained), Finding("settings", "ok", detail)
+
+
+def _by_source(settings: Sequence[Explained]) -> str:
+    """Say how many settings each source gives or narrows, and name the first of them."""
+    groups: dict[str, list[str]] = {}
+    for setting in settings:
+        origin = "the environment" if setting.origin.startswith("environment ") else setting.origin
+        for source in (f"by {origin}", *(f"narrowed by {file}" for file in setting.narrowed_by)):
+            groups.setdefault(source, []).append(setting.name)
+    return "; ".join(
+        f"{len(names)} {source} ({', '.join(names[:NAMED])}{', ...' if len(names) > NAMED else ''})"
+        for source, names in groups.items()
+    )
 
 
 def server_extension() -> Finding:

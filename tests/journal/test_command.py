@@ -17,6 +17,8 @@ import pytest
 
 from jupyter_webresearch import cli
 from jupyter_webresearch.commands.journal import _moment
+from jupyter_webresearch.config import OPERATIONS
+from jupyter_webresearch.surfaces import SURFACES
 from tests.journal.writing import event, json_lines, operations, write
 
 NOW = datetime.now(timezone.utc)
@@ -100,6 +102,14 @@ def test_there_is_no_journal_yet(folder: Path, journal: Callable[..., str]) -> N
 )
 def test_what_can_not_be_read_is_a_usage_error(journal: Callable[..., str], arguments: tuple[str, str]) -> None:
     assert journal(*arguments, status=2).startswith("jupyter webresearch: bad_request: ")
+
+
+def test_the_help_names_the_kinds_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["journal", "--help"]) == 0
+    (told,) = re.findall(r"only of this kind:([\w\s,]*?)\s+--", capsys.readouterr().out)
+    named = set(re.findall(r"\w+", told))
+    assert named & set(OPERATIONS) == set(SURFACES)
+    assert {"extract", "approval", "policy"} < named
 
 
 def test_a_journal_that_can_not_be_read(folder: Path, journal: Callable[..., str]) -> None:
