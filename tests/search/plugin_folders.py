@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from jupyter_webresearch.config import WebSearch
 from jupyter_webresearch.search.registry import FOLDER, Registry
 
@@ -70,8 +68,3 @@ def named(registry: Registry, name: str) -> Any:
     """Return the one row of a name."""
     (row,) = [row for row in registry.rows() if row.name == name]
     return row
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
