@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jupyter_webresearch.caller import Caller
-from jupyter_webresearch.config import OPERATIONS, Settings
+from jupyter_webresearch.config import Settings
 from jupyter_webresearch.engine_parts import Seams, assemble
 from jupyter_webresearch.errors import Failed, Refused, WebResearchError
 from jupyter_webresearch.journal.reader import read_events
@@ -380,11 +380,16 @@ class Engine:
             ``journal_unavailable`` where the journal is required; nothing is changed that is not on record.
         """
         if caller.is_agent:
+            await self._record_denials(session, change, caller)
             raise Refused("unauthorized", "an agent can't change what it may reach; a person can")
         async with session.changing:
             # On a thread, since a thousand international names take a while; the asks are replaced at once, at the end.
             asks = replace(session.asks, denied=set(session.asks.denied))
-            grants = await asyncio.to_thread(self._policy.lists.change, asks, change)
+            try:
+                grants = await asyncio.to_thread(self._policy.lists.change, asks, change)
+            except Refused:
+                await self._record_denials(session, change, caller)
+                raise
             await self._operations.record_grants(session, caller, grants)
             if change.task is not None or change.search is not None or change.reset:
                 said = [
@@ -395,6 +400,10 @@ class Engine:
                 await self._operations.record("policy", caller, session=session.id, scope=", ".join(said))
             session.asks = replace(asks, notebook=session.asks.notebook)
         return await self.policy(session)
+
+    async def _record_denials(self, session: Session, change: PolicyChange, caller: Caller) -> None:
+        denials = await asyncio.to_thread(self._policy.lists.denials, change, agent=caller.is_agent)
+        await self._operations.record_grants(session, caller, denials)
 
     async def switch(self, operation: str | None, on: bool, caller: Caller) -> tuple[str, ...]:
         """Switch an operation, or all, on or off for this engine; what runs of it is cancelled.
@@ -422,14 +431,22 @@ class Engine:
         Failed
             ``journal_unavailable`` where the journal is required; it is switched all the same.
         """
+        kinds = self._policy.switch.named(operation)
+        scope = f"{operation or 'everything'} switched {'on' if on else 'off'}"
+        try:
+            self._set_switch(operation, on, caller)
+        except Refused:
+            await self._operations.record("policy", caller, outcome="refused", scope=scope)
+            raise
+        if not on:
+            self._operations.cancel(kinds)
+        await self._operations.record("policy", caller, scope=scope)
+        return self.operations()
+
+    def _set_switch(self, operation: str | None, on: bool, caller: Caller) -> None:
         if caller.is_agent:
             raise Refused("unauthorized", "an agent can't switch operations; a person can")
         self._policy.switch.set(operation, on)
-        if not on:
-            self._operations.cancel(frozenset(OPERATIONS if operation is None else (operation,)))
-        scope = f"{operation or 'everything'} switched {'on' if on else 'off'}"
-        await self._operations.record("policy", caller, scope=scope)
-        return self.operations()
 
     async def events(self, **filters: Any) -> list[dict[str, Any]]:
         """Return events of the journal; see :func:`jupyter_webresearch.journal.reader.read_events`."""

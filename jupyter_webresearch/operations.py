@@ -270,7 +270,7 @@ class Operations:
                 task.cancel()
 
     async def record_grants(self, session: Session, caller: Caller, grants: list[Grant]) -> None:
-        """Record what a person granted or denied to a session.
+        """Record what was granted to a session, denied or taken back, by a person or by rule.
 
         Parameters
         ----------
@@ -284,15 +284,19 @@ class Operations:
         Failed
             ``journal_unavailable`` where the journal is required.
         """
-        for grant in grants:
-            await self.record(
+        events = [
+            self._note(
                 "approval",
                 caller,
                 session=session.id,
                 outcome="completed" if grant.granted else "refused",
-                scope=redact_text(grant.scope),
+                risk=grant.risk,
+                scope=grant.scope,
                 url=grant.host,
             )
+            for grant in grants
+        ]
+        await self._journal.write(*events)
 
     async def record(self, kind: str, caller: Caller, **fields: Any) -> None:
         """Record one event that is no operation on the web.
@@ -311,6 +315,9 @@ class Operations:
         Failed
             ``journal_unavailable`` where the journal is required.
         """
+        await self._journal.write(self._note(kind, caller, **fields))
+
+    def _note(self, kind: str, caller: Caller, **fields: Any) -> Event:
         event = {
             "operation": secrets.token_hex(16),
             "outcome": "completed",
@@ -319,7 +326,7 @@ class Operations:
             "kernel": caller.kernel,
             "notebook": caller.notebook,
         }
-        await self._journal.write(Event(kind=kind, **{**event, **fields}))
+        return Event(kind=kind, **{**event, **fields})
 
 
 def _told(error: BaseException) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Event:
     provider, query, results
         Of a search: the query is redacted.
     scope
-        Of an approval or a change of policy: what was granted or denied, by whom, for how long.
+        Of an approval or a change of policy: what was granted, denied or taken back, by whom, for how long.
     """
 
     operation: str

@@ -16,6 +16,7 @@ from jupyter_webresearch.errors import BadInput, Refused
 from jupyter_webresearch.policy.addresses import parse_address
 from jupyter_webresearch.policy.asks import NOWHERE, Asks, NotebookAsk
 from jupyter_webresearch.policy.egress import UNRESTRICTED, Dropped, HostEntry, HostList
+from jupyter_webresearch.policy.grants import acting_grants, agents_attempts, outside, taken_back
 from jupyter_webresearch.policy.opened import Opened
 from jupyter_webresearch.policy.policy_change import MAX_ENTRIES, Grant, PolicyChange
 
@@ -220,7 +221,7 @@ class Lists:
         Returns
         -------
         list[Grant]
-            What was granted and what was denied.
+            What was granted, denied and taken back.
 
         Raises
         ------
@@ -234,11 +235,28 @@ class Lists:
         if change.reset:
             new.allow, new.approved, new.denied = None, NOWHERE, set()
         grants = [*self._allow(new, change), *self._deny(new, change), *self._act(new, change)]
+        grants += taken_back(asks, new, self.ceiling, self.acting_ceiling)
         new.search = new.search if change.search is None else change.search
         new.task = new.task if change.task is None else change.task
         for each in fields(asks):
             setattr(asks, each.name, getattr(new, each.name))
         return grants
+
+    def denials(self, change: PolicyChange, *, agent: bool) -> list[Grant]:
+        """Return what is denied by rule of a change that was refused.
+
+        Parameters
+        ----------
+        change
+            What was to be changed.
+        agent
+            Whether an agent asked, to whom all of it is denied; else it is what lies outside the operator's lists.
+        """
+        asked, act = HostList.read(change.allow, self._opened), HostList.read_acting(change.act or ())
+        if agent:
+            return agents_attempts(asked, act)
+        acting = acting_grants(act, self.ceiling, self.acting_ceiling)
+        return [*outside(asked, self.ceiling), *(grant for grant in acting if not grant.granted)]
 
     def _allow(self, asks: Asks, change: PolicyChange) -> list[Grant]:
         if change.only:
@@ -255,11 +273,7 @@ class Lists:
             asks.allow = _bounded((asks.allow or NOWHERE).joined(asked))
         asks.denied = {entry for entry in asks.denied if not asked.encloses(HostEntry(entry))}
         scope = f"read, by a person's {'answer' if change.answered else 'ask'}, for this session"
-        outside = [entry for entry, share in asked.shares(self.ceiling).items() if not share]
-        return [
-            *(Grant(True, scope, entry.text) for entry in granted),
-            *(Grant(False, f"read, by {_CEILING}", entry.text) for entry in outside),
-        ]
+        return [*(Grant(True, scope, entry.text) for entry in granted), *outside(asked, self.ceiling)]
 
     def _deny(self, asks: Asks, change: PolicyChange) -> list[Grant]:
         if not change.deny:
@@ -280,16 +294,10 @@ class Lists:
         granted = [entry for entry in asked.entries if self.acting_ceiling.encloses(entry)]
         if asked.entries and not granted:
             raise self._outside_acting_ceiling(str(asked))
-        readable = [entry for entry in granted if self.ceiling.encloses(entry)]
-        if granted and not readable:
+        if granted and not any(self.ceiling.encloses(entry) for entry in granted):
             raise self._outside_ceiling(str(asked))
         asks.act = _bounded(asked)
-        return [
-            Grant(True, "act, by a person's ask, for this session", entry.text)
-            if entry in readable
-            else Grant(False, f"act, by {_CEILING if entry in granted else _ACTING_CEILING}", entry.text)
-            for entry in asked.entries
-        ]
+        return acting_grants(asked, self.ceiling, self.acting_ceiling)
 
 
 def _way_to_act_on(host: str) -> str:

@@ -88,21 +88,24 @@ class PolicyChange:
 
 @dataclass(frozen=True)
 class Grant:
-    """What one host or entry was granted or denied, for the journal.
+    """What was decided on one host or entry, for the journal.
 
     Attributes
     ----------
     granted
-        False for a denial.
+        True for a grant, and for a denial that was taken back; False for a denial, and for a grant that was taken back.
     scope
         What for, by whom or what, and for how long.
     host
-        The host or entry.
+        The host or entry; empty where none was named.
+    risk
+        ``read`` or ``act``.
     """
 
     granted: bool
     scope: str
     host: str
+    risk: str = "read"
 
 
 def task_fault(task: object) -> str:

@@ -49,6 +49,18 @@ class Switch:
             setting="",
         )
 
+    def named(self, operation: str | None) -> frozenset[str]:
+        """Return what a name stands for: one operation, or all for None.
+
+        Raises
+        ------
+        BadInput
+            ``bad_request`` for what is no operation.
+        """
+        if operation is not None and operation not in OPERATIONS:
+            raise BadInput("bad_request", f"{operation[:40]!r} is none of {', '.join(OPERATIONS)}")
+        return frozenset(OPERATIONS if operation is None else (operation,))
+
     def set(self, operation: str | None, on: bool) -> None:
         """Switch one operation, or all.
 
@@ -66,9 +78,7 @@ class Switch:
         Refused
             ``disabled`` when a setting keeps off what was to be switched on; nothing is changed then.
         """
-        if operation is not None and operation not in OPERATIONS:
-            raise BadInput("bad_request", f"{operation[:40]!r} is none of {', '.join(OPERATIONS)}")
-        named = frozenset(OPERATIONS if operation is None else (operation,))
+        named = self.named(operation)
         if not on:
             self._off |= named
             return

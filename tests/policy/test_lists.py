@@ -367,7 +367,9 @@ def test_grants_and_denials_name_their_host_and_scope() -> None:
     assert "ask" in ask.scope
     assert [(grant.host, grant.granted) for grant in acts] == [("a.example", True), ("d.example", False)]
     assert all(grant.scope.startswith("act") for grant in acts)
-    assert changed(judge, session, search=False, task="x", reset=True) == []
+    assert {grant.risk for grant in acts} == {"act"}
+    assert {grant.risk for grant in (answer, denial, ask)} == {"read"}
+    assert changed(judge, session, search=False, task="x") == []
 
 
 # ---------------------------------------------------------------- acting
