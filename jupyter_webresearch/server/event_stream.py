@@ -1,7 +1,8 @@
 """The journal's events as Jupyter's own, which front ends and extensions listen to.
 
 Every subscriber of the server gets the events of all its kernels. So they hold no text of a page, neither title nor
-excerpt, and what else came from outside is redacted once more.
+excerpt; the reason of a refusal, which in the journal may quote a site or a model, is told in the words of our
+vocabulary; and what else came from outside is redacted once more.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from jupyter_webresearch.errors import CODES
 from jupyter_webresearch.journal.event import Event
 from jupyter_webresearch.redaction import redact_text, redact_url
 
@@ -35,14 +37,14 @@ _TOLD = {
         *_WHEN, "kind", *_WHO, "arguments", "method", "url", "final_url", "status", "bytes", "seconds", "cost", "spent",
         "score", "category", "source", "risk", "code", "reason", "setting", "provider", "query", "results",
     ),
-    APPROVAL: (*_WHEN, *_WHO, "url", "scope"),
+    APPROVAL: (*_WHEN, *_WHO, "url", "risk", "scope"),
     POLICY: (*_WHEN, *_WHO, "scope"),
 }
 # fmt: on
 _ALWAYS = ("risk", "scope")
 _DEFAULTS = {field.name: field.default for field in fields(Event)}
 _URLS = ("url", "final_url")
-_TEXTS = ("reason", "query", "scope", "category", "provider")
+_TEXTS = ("query", "scope", "category", "provider")
 _LONGEST_TEXT = 1000  # characters
 
 
@@ -90,4 +92,6 @@ def _told(event: Event) -> tuple[str, dict[str, Any]]:
         told[name] = redact_url(told[name]) if schema_id == OPERATION else redact_text(told[name])
     for name in told.keys() & set(_TEXTS):
         told[name] = redact_text(told[name])[:_LONGEST_TEXT]
+    if "reason" in told:
+        told["reason"] = CODES[event.code].meaning if event.code in CODES else ""
     return schema_id, told

@@ -20,6 +20,7 @@ from jupyter_events import EventLogger
 
 import jupyter_webresearch.server
 from jupyter_webresearch.caller import Caller
+from jupyter_webresearch.errors import CODES
 from jupyter_webresearch.journal.event import KINDS, Event, Outcome
 from jupyter_webresearch.server import event_stream
 from jupyter_webresearch.server.event_stream import APPROVAL, OPERATION, POLICY, emit, register
@@ -38,7 +39,7 @@ FULL = event(
     "0a1b", kind="search", session="kernel:1", channel="tool", kernel="1", notebook="a/b.ipynb", arguments="f" * 64,
     method="POST", url=f"https://u:{SECRET}@example.org/?token={SECRET}", status=200, bytes=12, seconds=0.25, cost=0.01,
     spent=0.02, final_url=f"https://example.org/#{SECRET}", score=0.0, category="other", source="live", risk="write",
-    code="robots", reason=f"password={SECRET}", setting="WebPolicy.robots", title="words of a page",
+    code="robots", reason="Disallow: /words-of-a-site", setting="WebPolicy.robots", title="words of a page",
     excerpt="words of a page", provider="p", query=f"Bearer {SECRET}", results=0, scope="s",
 )  # fmt: skip
 
@@ -76,12 +77,13 @@ async def test_an_operation_is_told_without_text_of_a_page_or_secrets() -> None:
         **same,
         "url": "https://example.org/?token=REDACTED",
         "final_url": "https://example.org/",
-        "reason": "password=REDACTED",
+        "reason": CODES["robots"].meaning,
         "query": "Bearer REDACTED",
     }
     written = subscriber.written.getvalue()
     assert SECRET not in written
     assert "words of a page" not in written
+    assert "words-of-a-site" not in written
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -94,10 +96,17 @@ async def test_every_kind_and_outcome_is_told(kind: str, outcome: str, caplog: p
     assert [(one["__schema__"], one["outcome"]) for one in heard] == [(expected, outcome)]
 
 
+@pytest.mark.parametrize("code", [*CODES, "", "of a later version"])
+async def test_a_reason_is_told_in_our_own_words(code: str) -> None:
+    (heard,) = await Subscriber().tell(event("a", "refused", code=code, reason="words of a model"))
+    assert heard["reason"] == (CODES[code].meaning if code in CODES else "")
+
+
+@pytest.mark.parametrize("risk", ["read", "act"])
 @pytest.mark.parametrize("entry", ["internet:unrestricted", "*.example.org", "example.org", "xn--bcher-kva.example"])
-async def test_an_approval_says_what_was_granted(entry: str) -> None:
-    (heard,) = await Subscriber().tell(event("a", "completed", kind="approval", url=entry, scope="s"))
-    assert heard["url"] == entry
+async def test_an_approval_says_what_was_granted(entry: str, risk: str) -> None:
+    (heard,) = await Subscriber().tell(event("a", "completed", kind="approval", url=entry, risk=risk, scope="s"))
+    assert (heard["url"], heard["risk"], heard["scope"]) == (entry, risk, "s")
 
 
 def test_the_schemas_say_what_is_told() -> None:
