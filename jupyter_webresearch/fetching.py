@@ -389,6 +389,7 @@ class Fetcher:
         """Make a Page of bytes that the caller has; see :meth:`jupyter_webresearch.engine.Engine.extract`."""
         arguments = {"data": data, "url": url, "content_type": content_type}
         async with self._operations.open("extract", session, caller, arguments=arguments, url=url) as operation:
+            await operation.start()
             page = await self._extract(data, url, content_type, charset_label, on_phase)
             operation.complete(page)
             return page

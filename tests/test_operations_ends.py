@@ -198,3 +198,21 @@ def test_where_the_journal_is_required_nothing_is_granted_off_the_record(bench: 
     assert it.engine.check_url(f"http://{HOST}/", it.session.id).code == "not_allowed"
     assert it.change(allow=(HOST,))["task"] == ""
     assert it.fetch().status == 200
+
+
+def test_an_extraction_is_on_record_before_it_is_done(bench: BenchMaker) -> None:
+    it = bench()
+    seen: list[list[str]] = []
+
+    def on_phase(phase: str) -> None:
+        if phase == "extracting":
+            seen.append(outcomes(it.events))
+
+    extraction = it.engine.extract(
+        b"<p>Tides of Brest.", url=f"http://{HOST}/", session=it.session, content_type="text/html", on_phase=on_phase
+    )
+    page = it.engine.submit(extraction).result(60)
+    assert "Tides" in page.markdown
+    assert seen == [["started"]]
+    assert outcomes(it.events) == ["started", "completed"]
+    assert {event["kind"] for event in it.events} == {"extract"}
