@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from jupyter_webresearch import cli
 from jupyter_webresearch.config import Settings, WebPolicy
 from jupyter_webresearch.kernel.local_client import LocalClient
 from tests.conftest import EngineMaker
+from tests.sites import Site
+from tests.test_switch import no_configuration, server_with  # noqa: F401  # a fixture
 
 PAGE = "http://www.example.org/article"
 
@@ -36,6 +39,35 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["ceiling"]["entries"] == [{"entry": "a.example", "covers": "a.example only"}]
     assert told["operations"] == ["fetch"]
     assert not any("search" in row["name"] or "browser" in row["name"] for row in told["budgets"])
+
+
+@pytest.mark.usefixtures("no_configuration")
+def test_whose_settings_these_are_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
+    told = printed(capsys)
+    assert told.startswith("By this terminal's settings")
+    assert "On your running server" not in told
+    assert json.loads(printed(capsys, "--json"))["servers"] == {}
+
+
+def test_what_runs_is_asked_too(capsys: pytest.CaptureFixture[str], tmp_path: Path, site: Site) -> None:
+    with server_with(tmp_path, site, {"ceiling": ["server.example"]}) as server:
+        told = printed(capsys, "--WebPolicy.ceiling=['terminal.example']")
+        here, there = told.split(f"On your running server http://localhost:{server.app.port}/user/a%40b/:\n")
+        assert "terminal.example only" in here
+        assert "server.example only" in there
+        assert "server.example only" not in here
+        (policy,) = json.loads(printed(capsys, "--json"))["servers"].values()
+        assert policy["ceiling"]["reach"] == "server.example"
+        for file in server.folders.runtime.glob("jpserver-*.json"):
+            file.write_text(json.dumps({**json.loads(file.read_text()), "token": "wrong"}))
+        assert "[unauthorized]" in printed(capsys)
+
+
+@pytest.mark.usefixtures("no_configuration")
+@pytest.mark.parametrize("command", ["policy", "doctor"])
+def test_the_help_says_whose_settings_these_are(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert cli.main([command, "--help"]) == 0
+    assert "this terminal's settings" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.fixture

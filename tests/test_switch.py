@@ -189,11 +189,11 @@ def test_a_running_server_is_switched_at_once(server: ThreadServer, site: Site, 
     call = server.caller()
     address = f"http://localhost:{server.app.port}/user/a%40b/"
     assert call("POST", "webresearch/fetch", {"url": PAGE}).status == 200
-    assert run("disable", "fetch") == (0, f"{address}\ton\tnothing\n", "")
+    assert run("disable", "fetch") == (0, f"{address}\toff: everything\n", "")
     is_error(call("POST", "webresearch/fetch", {"url": PAGE}), 403, "disabled")
-    assert run("enable") == (0, f"{address}\ton\tfetch\n", "")
+    assert run("enable") == (0, f"{address}\ton: fetch\n", "")
     assert call("POST", "webresearch/fetch", {"url": PAGE}).status == 200
-    assert run("disable") == (0, f"{address}\ton\tnothing\n", "")
+    assert run("disable") == (0, f"{address}\toff: everything\n", "")
     assert call("GET", "webresearch/operations").json == {"operations": []}
 
 
@@ -212,16 +212,25 @@ def test_what_a_setting_keeps_off_stays_off(tmp_path: Path, site: Site, run: Any
     with server_with(tmp_path, site, {"disabled_operations": ["fetch"]}) as server:
         status, out, err = run("enable", "fetch")
         assert status == 1
-        assert "disabled" in out
-        assert err.startswith("jupyter webresearch: disabled: ")
+        assert out == ""
+        assert err.startswith(f"jupyter webresearch: disabled: http://localhost:{server.app.port}/")
+        assert err.count("\n") == 1
         assert "WebPolicy.disabled_operations" in err
         is_error(server.caller()("POST", "webresearch/fetch", {"url": PAGE}), 403, "disabled")
 
 
 def test_what_is_no_operation_is_said(server: ThreadServer, run: Any) -> None:
-    status, _, err = run("disable", "everything")
-    assert status == 1
-    assert err.startswith("jupyter webresearch: bad_request: ")
+    status, out, err = run("disable", "everything")
+    assert (status, out) == (2, "")
+    assert err == "jupyter webresearch: bad_request: 'everything' is none of fetch, search, image, browser\n"
+    assert server.caller()("GET", "webresearch/operations").json == {"operations": ["fetch"]}
+
+
+def test_each_command_has_a_help_of_its_own(run: Any) -> None:
+    for command, other in (("enable", "disable"), ("disable", "enable")):
+        told = run(command, "--help")[1]
+        assert f"jupyter webresearch {command} fetch" in told
+        assert f"jupyter webresearch {other}" not in told
 
 
 @pytest.mark.usefixtures("no_configuration")
@@ -243,8 +252,8 @@ def test_each_server_is_asked_and_the_token_goes_in_a_header_only(server: Thread
     (runtime / "jpserver-none.json").unlink()
     status, out, err = run("disable")
     assert status == 1
-    assert "unreachable" in out
-    assert "on\tnothing" in out
+    assert "unreachable" in err
+    assert out.endswith("\toff: everything\n")
     assert info["token"] not in out + err
 
 
@@ -312,7 +321,7 @@ def test_another_users_process_is_told_no_token(
     for command in ("disable", "enable"):
         status, out, err = run(command)
         assert status == 1
-        assert "not a process of yours" in out
+        assert "not a process of yours" in err
         assert err.startswith("jupyter webresearch: unauthorized: ")
     assert impostor()[1] == b""
 

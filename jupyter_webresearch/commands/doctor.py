@@ -24,7 +24,8 @@ def add_to(commands: Any) -> None:
         "doctor",
         help="say what works on this machine and how to mend the rest",
         description="Try what reading a page needs on this machine, and what the policy, the budgets and the journal "
-        "need. Nothing is sent to the web. The exit status is 1 when something does not work.",
+        "need, by this terminal's settings: a running server has those that it was started with. Nothing is sent to "
+        "the web. The exit status is 1 when something does not work.",
         allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="print a JSON array of objects")

@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import argparse
-import http.client
-import json
-import os
-from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jupyter_webresearch.commands.output import one_line, write_line
-from jupyter_webresearch.errors import Failed, Refused, WebResearchError
+from jupyter_webresearch.commands.output import complain, one_line, write_line
+from jupyter_webresearch.commands.own_servers import ask, own_servers
+from jupyter_webresearch.config import OPERATIONS
+from jupyter_webresearch.errors import Failed, WebResearchError
+from jupyter_webresearch.surfaces import SURFACES
 
 if TYPE_CHECKING:
     from traitlets.config import Config
 
-    from jupyter_webresearch.kernel.discovery import ServerAddress
-
 __all__ = ["add_to", "run"]
 
 TIMEOUT = 30.0  # seconds; running operations are cancelled before the server answers
-MOST = 64 * 1024  # bytes of an answer
 INSTEAD = (
     "WebPolicy.enabled and WebPolicy.disabled_operations in jupyter_webresearch_config.py switch what starts later"
 )
 
-EPILOG = """\
+EPILOGS = {
+    "disable": """\
 It works at once, on every running Jupyter server of yours with Web Research, until that server ends: what runs is
-cancelled, and nothing is read any more. WebPolicy.enabled and WebPolicy.disabled_operations are the settings that last;
-what they switch off can't be switched on here.
+cancelled, and nothing is read any more. WebPolicy.enabled and WebPolicy.disabled_operations are the settings that last.
 
 examples:
   jupyter webresearch disable
-  jupyter webresearch enable fetch"""
+  jupyter webresearch disable fetch""",
+    "enable": """\
+It works at once, on every running Jupyter server of yours with Web Research: what `disable` switched off there is on
+again. What WebPolicy.enabled and WebPolicy.disabled_operations switch off stays off.
+
+examples:
+  jupyter webresearch enable
+  jupyter webresearch enable fetch""",
+}
 
 
 def add_to(commands: Any) -> None:
@@ -43,16 +46,16 @@ def add_to(commands: Any) -> None:
             name,
             help=f"switch reading {what} on running servers",
             description=f"Switch reading the web, or one way of it, {what} on your running Jupyter servers.",
-            epilog=EPILOG,
+            epilog=EPILOGS[name],
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
         parser.add_argument("operation", nargs="?", metavar="OPERATION", help="everything when omitted")
-        parser.set_defaults(run_unloaded=run, on=name == "enable")
+        parser.set_defaults(run_unloaded=run, on=name == "enable", usage_error=_usage_error)
 
 
 def run(arguments: argparse.Namespace, cli: Config) -> int:
-    """Switch, and print what each server says.
+    """Switch, and print what each server says; 1 when one did not do it, which is said for each.
 
     Parameters
     ----------
@@ -65,76 +68,39 @@ def run(arguments: argparse.Namespace, cli: Config) -> int:
     ------
     Failed
         ``not_found`` when no server of this user's has Web Research.
-    WebResearchError
-        What the first server that did not do it said, after all have been asked.
     """
-    from jupyter_core.paths import jupyter_runtime_dir
-
-    refused: list[WebResearchError] = []
-    answered = 0
-    for address, token in _servers(os.environ, Path(jupyter_runtime_dir())):
+    asked = {"operation": arguments.operation, "enabled": arguments.on}
+    status, answered = 0, False
+    for address, token in own_servers():
         try:
-            operations = _switch(address, token, arguments.operation, arguments.on)
+            answer = ask(address, token, "POST", "switch", asked, timeout=TIMEOUT)
+            told = None if answer is None else _told(answer)
         except WebResearchError as error:
-            refused.append(error)
-            write_line(address.url, error.code, error.message)
+            status = 1
+            if address.url not in error.message:
+                error.message = f"{address.url}: {error.message}"
+            complain(error)
             continue
-        if operations is None:  # without our extension
-            continue
-        answered += 1
-        write_line(address.url, "on", ", ".join(operations) or "nothing")
-    if refused:
-        raise refused[0]
-    if not answered:
+        if told is not None:  # None without our extension
+            answered = True
+            write_line(address.url, told)
+    if not (status or answered):
         raise Failed("not_found", f"no Jupyter server of yours with Web Research is running; {INSTEAD}")
-    return 0
+    return status
 
 
-def _servers(environ: Mapping[str, str], runtime_dir: Path) -> Iterator[tuple[ServerAddress, str]]:
-    """Yield this user's servers with what lets the user in: a Hub's word on its own, then the runtime files'."""
-    from jupyter_webresearch.kernel.discovery import CERT_VARIABLE, address_of, hub_address
-    from jupyter_webresearch.running_servers import running_servers
-
-    seen = set()
-    found = [(hub_address(environ), environ.get("JUPYTERHUB_API_TOKEN", ""))]
-    for info in running_servers(runtime_dir, with_tokens=True):
-        found.append((address_of(info, certificate=environ.get(CERT_VARIABLE, "")), str(info.get("token") or "")))
-    for address, token in found:
-        if address is not None and address.url not in seen:
-            seen.add(address.url)
-            yield address, token
+def _told(answer: dict[str, Any]) -> str:
+    """Say what of all that there is here is off, and what is on."""
+    if not isinstance(answer.get("operations"), list):
+        raise Failed("unreachable", "the answer is not one of a Jupyter server with Web Research")
+    on = [one_line(str(name)) for name in answer["operations"]]
+    off = [name for name in SURFACES if name not in on]
+    if not on:
+        return "off: everything"
+    return f"off: {', '.join(off)}; on: {', '.join(on)}" if off else f"on: {', '.join(on)}"
 
 
-def _switch(address: ServerAddress, token: str, operation: str | None, on: bool) -> list[str] | None:
-    """Ask one server; None when it does not know us."""
-    from jupyter_webresearch.kernel.connection import NOT_UNDERSTOOD, connect_to
-    from jupyter_webresearch.socket_owner import belongs_to
-
-    body = json.dumps({"operation": operation, "enabled": on})
-    headers = {"Content-Type": "application/json", **({"Authorization": f"token {token}"} if token else {})}
-    try:
-        connection = connect_to(address)
-        try:
-            if hasattr(os, "getuid") and not belongs_to(os.getuid(), connection.sock):
-                raise _not_yours(address)
-            connection.sock.settimeout(TIMEOUT)
-            connection.request("POST", f"{address.base}webresearch/switch", body, headers)
-            response = connection.getresponse()
-            text = response.read(MOST)
-        finally:
-            connection.close()
-        if response.status == 404:
-            return None
-        answer = dict(json.loads(text))
-        if response.status == 200:
-            return [one_line(str(name)) for name in answer["operations"]]
-    except (OSError, http.client.HTTPException, *NOT_UNDERSTOOD) as error:
-        raise Failed("unreachable", f"the Jupyter server at {address.url} can't be asked") from error
-    if response.status == 403 and not token:
-        raise Refused("unauthorized", f"the Jupyter server at {address.url} gives its user no token; use its own page")
-    raise WebResearchError.from_json(answer)
-
-
-def _not_yours(address: ServerAddress) -> Refused:
-    """Return the error for another user's process, which may pose as a server that has crashed to get its token."""
-    return Refused("unauthorized", f"what listens at {address.url} is not a process of yours; it was told nothing")
+def _usage_error(arguments: argparse.Namespace) -> str | None:
+    if arguments.operation is None or arguments.operation in OPERATIONS:
+        return None
+    return f"{one_line(arguments.operation)[:40]!r} is none of {', '.join(OPERATIONS)}"
