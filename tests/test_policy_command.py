@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,12 @@ def test_what_runs_is_asked_too(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 
 @pytest.mark.usefixtures("no_configuration")
-@pytest.mark.parametrize("command", ["policy", "doctor"])
+@pytest.mark.parametrize("command", ["policy", "config", "doctor"])
 def test_the_help_says_whose_settings_these_are(capsys: pytest.CaptureFixture[str], command: str) -> None:
     assert cli.main([command, "--help"]) == 0
-    assert "this terminal's settings" in " ".join(capsys.readouterr().out.split())
+    assert re.search(
+        "this terminal's settings|setting that this terminal has", " ".join(capsys.readouterr().out.split())
+    )
 
 
 @pytest.fixture

@@ -30,7 +30,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "config",
         help="show every setting and where its value comes from",
-        description="Show every setting, its value and where that comes from.",
+        description="Show every setting that this terminal has, its value and where that comes from. A running server "
+        "has those that it was started with.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

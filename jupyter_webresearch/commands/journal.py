@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, get_args
 
-from jupyter_webresearch.commands.output import write_json, write_line
+from jupyter_webresearch.commands.output import remark, write_json, write_line
 from jupyter_webresearch.config import OPERATIONS
 from jupyter_webresearch.journal.event import KINDS, Outcome
 from jupyter_webresearch.surfaces import SURFACES
@@ -24,9 +24,12 @@ __all__ = ["add_to", "run"]
 
 FEW, FEW_BEFORE = 100, 10  # events without --limit, and with --follow
 
+HEADER = ("time", "outcome", "kind", "result", "bytes", "seconds", "cost", "url", "notebook")
+
 EPILOG = """\
-Each line is time, outcome, kind, HTTP status or code, bytes, seconds, cost, URL and notebook, between tabs; with
---json an object with every field. Secrets in URLs are replaced by REDACTED. Times without an offset are local ones.
+Each line is time, outcome, kind, HTTP status or code, bytes, seconds, cost, URL and notebook, between tabs, with a
+header on a terminal; with --json an object with every field. Secrets in URLs are replaced by REDACTED. Times without an
+offset are local ones.
 
 examples:
   jupyter webresearch journal --limit 20
@@ -71,6 +74,8 @@ def add_to(commands: Any) -> None:
 def run(arguments: argparse.Namespace, _cli: Config) -> int:
     """Print events; errors as for :func:`jupyter_webresearch.journal.reader.read_events`.
 
+    Following ends by Ctrl-C, as it is told to, and in silence.
+
     Parameters
     ----------
     arguments
@@ -81,22 +86,31 @@ def run(arguments: argparse.Namespace, _cli: Config) -> int:
 
     filters = {name: getattr(arguments, name) for name in ("kernel", "kind", "outcome", "since")}
     limit = arguments.limit
+    if not arguments.json and sys.stdout is not None and sys.stdout.isatty():
+        write_line(*HEADER)
     if arguments.follow:
         limit = FEW_BEFORE if limit is None else limit
-        _print(follow(journal_folder(), limit=limit, wait=_until_nobody_reads(), **filters), arguments.json)
-    else:
-        _print(read_events(journal_folder(), limit=FEW if limit is None else limit, **filters), arguments.json)
+        try:
+            _print(follow(journal_folder(), limit=limit, wait=_until_nobody_reads(), **filters), arguments.json)
+        except KeyboardInterrupt:
+            return 130
+    elif not _print(read_events(journal_folder(), limit=FEW if limit is None else limit, **filters), arguments.json):
+        chosen = " of those" if any(filters.values()) or limit == 0 else ""
+        remark(f"the journal in {journal_folder()} holds no events{chosen}")
     return 0
 
 
-def _print(events: Iterable[dict[str, Any]], as_json: bool) -> None:
-    for event in events:
+def _print(events: Iterable[dict[str, Any]], as_json: bool) -> int:
+    """Print events as they come, and return how many."""
+    count = 0
+    for count, event in enumerate(events, 1):  # noqa: B007  # the last one is returned
         if as_json:
             write_json(event)
         else:
             write_line(*_columns(event))
         if sys.stdout is not None:
             sys.stdout.flush()
+    return count
 
 
 def _columns(event: dict[str, Any]) -> list[str]:

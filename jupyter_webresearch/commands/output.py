@@ -19,6 +19,7 @@ __all__ = [
     "give_up_output",
     "one_line",
     "prepare_streams",
+    "remark",
     "write_json",
     "write_line",
     "write_text",
@@ -101,6 +102,14 @@ def complain(error: WebResearchError) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{NAME}: {error.code}: {message}{setting}\n")
         sys.stderr.flush()
+
+
+def remark(text: str) -> None:
+    """Write a line on standard error that is neither result nor error; where that can't be written, nothing."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{one_line(text)}\n")
+            sys.stderr.flush()
 
 
 def _is_live_terminal() -> bool:
