@@ -117,8 +117,8 @@ class Registry:
         Raises
         ------
         BadInput
-            ``provider_unavailable``: one that is named, here or in the settings, is unknown, can't be asked or is not able to;
-            or nobody is left. Nobody else is asked in its place.
+            ``provider_unavailable``: one that is named, here or in the settings, is unknown, can't be asked or is not
+            able to; or nobody is left. Nobody else is asked in its place.
         """
         if names:
             own = need == "extract" and list(names) == [OWN_ENGINE]

@@ -53,14 +53,22 @@ class Home:
             path.chmod(0o644)
         return folder
 
-    def registry(self, *, entry_points: Callable[[], Iterable[Any]] = list, **settings: Any) -> Registry:
+    def registry(
+        self,
+        *,
+        entry_points: Callable[[], Iterable[Any]] = list,
+        load_seconds: float = 20.0,
+        available_seconds: float = 20.0,
+        **settings: Any,
+    ) -> Registry:
         return Registry(
             WebSearch(**settings),
             environ=self.environ,
             data_folder=self.data,
             config_folder=self.config,
             entry_points=entry_points,
-            load_seconds=settings.pop("load_seconds", 20.0),
+            load_seconds=load_seconds,
+            available_seconds=available_seconds,
         )
 
 
