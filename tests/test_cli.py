@@ -137,6 +137,13 @@ def test_a_fault_of_ours_is_one_line(run, monkeypatch, fault):
     assert type(fault).__name__ in outcome.err
 
 
+def test_a_warning_is_one_line_that_says_whose(run):
+    storage = "--WebBudgets.storage=redis://127.0.0.1:1/0"
+    assert run("policy", storage).err == ""  # that counts of what ended go later is nobody's business
+    text = run("policy", storage, "--WebBudgets.when_unavailable=local", "--WebBudgets.site_per_minute=7").err
+    assert re.fullmatch("jupyter webresearch: warning: .*counted in this process alone\n", text)
+
+
 def test_version(run):
     assert re.fullmatch(r"jupyter-webresearch \d+\.\d+\.\d+\n", run("--version").success())
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import os
 import re
 import sys
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 from jupyter_webresearch.errors import Failed, WebResearchError
@@ -20,6 +22,7 @@ __all__ = [
     "one_line",
     "prepare_streams",
     "remark",
+    "telling_warnings",
     "write_json",
     "write_line",
     "write_text",
@@ -110,6 +113,23 @@ def remark(text: str) -> None:
         with contextlib.suppress(OSError):
             sys.stderr.write(f"{one_line(text)}\n")
             sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def telling_warnings() -> Iterator[None]:
+    """Write what our modules warn of on standard error, named as errors are; without this Python writes it bare."""
+    handler, logger = _Teller(logging.WARNING), logging.getLogger("jupyter_webresearch")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _Teller(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage().removeprefix("Web Research: ")
+        remark(f"{NAME}: warning: {message[:LONGEST]}")
 
 
 def _is_live_terminal() -> bool:

@@ -218,7 +218,7 @@ class Budgets:
         try:
             await self._ledger.forget(f"session:{_quoted(session)}:")
         except Failed as error:
-            _log.warning("%s; what was counted of a kernel that ended goes later", error.message)
+            _log.debug("%s; what was counted of a kernel that ended goes later", error.message)
 
     async def close(self) -> None:
         """Let go of the storage."""
