@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from jupyter_webresearch import __version__
 from jupyter_webresearch.commands import check_url, config, doctor, extract, fetch, journal, policy, switch
-from jupyter_webresearch.commands.output import NAME, complain, give_up_output, prepare_streams
+from jupyter_webresearch.commands.output import NAME, complain, give_up_output, prepare_streams, telling_warnings
 from jupyter_webresearch.errors import BadInput, Failed, WebResearchError
 from jupyter_webresearch.surfaces import SURFACES, commands_of, offered, operation_of_command
 
@@ -77,7 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     prepare_streams()
     try:
-        status = _run(sys.argv[1:] if argv is None else list(argv))
+        with telling_warnings():
+            status = _run(sys.argv[1:] if argv is None else list(argv))
         if sys.stdout is not None:
             sys.stdout.flush()
     except _Usage as error:
