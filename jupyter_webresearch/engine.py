@@ -349,6 +349,7 @@ class Engine:
             "credentials": self._policy.credentials.names(),
             "dollars_spent": round(session.dollars_spent, 6),
             **await self._budgets(session),
+            **await self._journal_fault(),
         }
 
     async def _budgets(self, session: Session) -> dict[str, Any]:
@@ -357,6 +358,11 @@ class Engine:
             return {"budgets": await self._policy.budgets.report(session.account)}
         except Failed as error:
             return {"budgets": [], "budgets_fault": error.message}
+
+    async def _journal_fault(self) -> dict[str, str]:
+        """Return why the journal can't be written now, if it can't."""
+        fault = await self._journal.check()
+        return {"journal_fault": fault} if fault else {}
 
     async def change_policy(self, session: Session, change: PolicyChange, caller: Caller = KERNEL) -> dict[str, Any]:
         """Change what a session asks for, inside the operator's limits, and return what :meth:`policy` does.

@@ -89,7 +89,7 @@ class Fetcher:
             async with opened as operation:
                 page = await self._in_time(operation, session, request, on_phase)
                 operation.complete(page)
-                return page
+        return replace(page, notes=(*page.notes, *self._operations.journal_note(session)))
 
     async def _in_time(self, operation: Operation, session: Session, request: FetchRequest, on_phase: OnPhase) -> Page:
         seconds = self._settings.save_timeout if request.save else self._settings.timeout
@@ -392,7 +392,7 @@ class Fetcher:
             await operation.start()
             page = await self._extract(data, url, content_type, charset_label, on_phase)
             operation.complete(page)
-            return page
+        return replace(page, notes=(*page.notes, *self._operations.journal_note(session)))
 
     async def _extract(self, data: bytes, url: str, content_type: str, charset_label: str, on_phase: OnPhase) -> Page:
         url = _absolute(url)

@@ -269,6 +269,11 @@ class Operations:
                 operation.switched_off = True
                 task.cancel()
 
+    def journal_note(self, session: Session) -> tuple[str, ...]:
+        """Return what the result of an operation that has ended says of the journal: once a session, while it fails."""
+        told, session.told_of_journal = session.told_of_journal, bool(self._journal.fault)
+        return () if told or not self._journal.fault else (self._journal.fault,)
+
     async def record_grants(self, session: Session, caller: Caller, grants: list[Grant]) -> None:
         """Record what was granted to a session, denied or taken back, by a person or by rule.
 

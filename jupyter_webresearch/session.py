@@ -86,6 +86,8 @@ class Session:
         """What it may read by its own and its notebook's asking; a kernel's restart keeps it."""
         self.changing = asyncio.Lock()
         """Held while its asks are changed: of two changes at once neither is lost."""
+        self.told_of_journal = False
+        """Whether one of its results said that the journal can't be written, since it last could."""
         self.dollars_spent = 0.0
         """The price of all that it had sent."""
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import errno
+import sqlite3
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +59,30 @@ class Bench:
     @property
     def events(self) -> list[dict[str, Any]]:
         return read_events(self.folder, limit=1000)
+
+
+class Disk:
+    """What a bench's journal writes to: it can be made to wait, and to be full."""
+
+    def __init__(self, bench: Bench) -> None:
+        file = bench.engine._journal._file
+        self._transaction = file.transaction
+        file.transaction = self.transaction  # type: ignore[method-assign]
+        self.reached = threading.Event()
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+        self.is_full = False
+
+    def transaction(self, work: Callable[[sqlite3.Connection], Any], wait: float) -> Any:
+        if not self.goes_on.is_set():
+            self.reached.set()
+        assert self.goes_on.wait(30)
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self._transaction(work, wait)
+
+    def hold(self) -> None:
+        self.goes_on.clear()
 
 
 def arrived(site: Site, path: str) -> None:

@@ -4,47 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import errno
-import sqlite3
 import threading
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from jupyter_webresearch.config import WebBudgets, WebJournal, WebPolicy
 from jupyter_webresearch.errors import Failed
 from jupyter_webresearch.models import FetchRequest
-from tests.bench import Bench, arrived, outcomes
+from tests.bench import Bench, Disk, arrived, outcomes
 from tests.conftest import HOST, BenchMaker
 from tests.sites import Site
 from tests.sites.network import MappedDialler, StubResolver
 
 PRICED = WebBudgets(session_dollars=1.0, price_per_request=0.25)
-
-
-class Disk:
-    """What a bench's journal writes to: it can be made to wait, and to be full."""
-
-    def __init__(self, bench: Bench) -> None:
-        file = bench.engine._journal._file
-        self._transaction = file.transaction
-        file.transaction = self.transaction  # type: ignore[method-assign]
-        self.reached = threading.Event()
-        self.goes_on = threading.Event()
-        self.goes_on.set()
-        self.is_full = False
-
-    def transaction(self, work: Callable[[sqlite3.Connection], Any], wait: float) -> Any:
-        if not self.goes_on.is_set():
-            self.reached.set()
-        assert self.goes_on.wait(30)
-        if self.is_full:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return self._transaction(work, wait)
-
-    def hold(self) -> None:
-        self.goes_on.clear()
 
 
 def test_cancelled_while_its_beginning_is_written_it_is_begun_once(bench: BenchMaker) -> None:

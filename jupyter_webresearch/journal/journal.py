@@ -57,8 +57,8 @@ class Journal:
 
     Notes
     -----
-    If the file can't be written, one warning is logged until it can again, and the next event written tells how many
-    were lost. With ``WebJournal.required`` each :meth:`write` fails instead.
+    If the file can't be written, one warning is logged until it can again, :attr:`fault` tells people why, and the next
+    event written tells how many were lost. With ``WebJournal.required`` each :meth:`write` fails instead.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Journal:
         self._has_key = False
         self._writer: Writer | None = None
         self._is_settled = False
-        self._is_failing = False
+        self._fault = ""
         self._lost = 0
         self._unended: set[str] = set()
         self._closed = False
@@ -119,6 +119,17 @@ class Journal:
             await self._on_thread(self._write_waiting)
             self._threads.shutdown()
 
+    @property
+    def fault(self) -> str:
+        """Why it could not be written when that was last tried, in one line; empty when it could. From any thread."""
+        return self._fault
+
+    async def check(self) -> str:
+        """Try again to write where that failed, and return :attr:`fault`."""
+        if self._fault and not self._closed:
+            await self._on_thread(self._write_group, [])
+        return self._fault
+
     def arguments_hash(self, value: object) -> str:
         """Return the HMAC-SHA256, hexadecimal, of arguments; see :func:`.installation_key.arguments_hash`."""
         return arguments_hash(self._key, value)
@@ -145,7 +156,7 @@ class Journal:
 
     def _write_group(self, group: list[_Entry]) -> None:
         events = [event for entry in group for event in entry.events]
-        wait = _WAIT_AGAIN if self._is_failing else _WAIT
+        wait = _WAIT_AGAIN if self._fault else _WAIT
         try:
             added = self._file.transaction(lambda connection: self._add(connection, events), wait)
         except (OSError, sqlite3.Error) as error:
@@ -156,7 +167,7 @@ class Journal:
             self._give_up(group, "a fault of ours, which the log tells")
             return
         self._is_settled = True
-        self._is_failing = False
+        self._fault = ""
         self._lost = 0
         self._unended.clear()
         if not self._has_key:
@@ -200,10 +211,10 @@ class Journal:
         self._unended.update(event.operation for event in events if event.outcome != "started")
         while len(self._unended) > _MOST_UNENDED:
             self._unended.pop()
-        if not self._is_failing:
-            self._is_failing = True
-            goes_on = "every operation is refused" if self._required else "operations go on without it"
+        goes_on = "every operation is refused" if self._required else "operations go on without it"
+        if not self._fault:
             _log.warning("Web Research: the journal in %s can't be written: %s; %s.", self._folder, why, goes_on)
+        self._fault = f"the journal can't be written: {why}; {goes_on}"
         if not self._required:
             self._tell(events)
 

@@ -108,6 +108,8 @@ class ResearchMagics(Magics):
         before = " of the newest" * (len(events) == MOST)
         more = f"; {MAGIC} journal --all returns all" * (len(shown) < len(found) and not arguments.n)
         print(f"{len(shown):,} of{before} {len(found):,} {what}{more}")  # noqa: T201
+        if fault := self._client.policy().get("journal_fault"):
+            print(one_line(fault, 500))  # noqa: T201
         return shown if arguments.list else _frame(shown, arguments.events)
 
     def _budgets(self, _arguments: argparse.Namespace) -> None:

@@ -139,6 +139,7 @@ def _of_engine(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if report.get("dollars_spent"):
         yield "Dollars spent by this session", f"{report['dollars_spent']:g}"
     yield "Budgets can't be told", report.get("budgets_fault", "")
+    yield "Nothing is on record", report.get("journal_fault", "")
 
 
 def _named(report: Mapping[str, Any], name: str) -> str:

@@ -7,7 +7,7 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any, Protocol
 
@@ -129,7 +129,8 @@ class Searcher:
         opened = self._operations.open("search", session, caller, arguments=vars(request))
         with session.running():
             async with opened as operation:
-                return await self._search(operation, session, request, on_phase)
+                response = await self._search(operation, session, request, on_phase)
+        return replace(response, notes=(*response.notes, *self._operations.journal_note(session)))
 
     def forget(self, session: str) -> None:
         """Forget what a session that has ended was told."""
