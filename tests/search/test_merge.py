@@ -100,7 +100,9 @@ def test_gaps_are_filled_from_the_others() -> None:
         "https://publisher.example/1", 2, ids={"doi": "10.1000/x"}, authors=("A B",), container="J", pdf_url="https://p/1.pdf",
         open_access=True, retracted=True, published="2024-05-01", snippet="words",
     )  # fmt: skip
-    (hit,) = merge([answer("crossref", paper("https://doi.org/10.1000/x", published="2024")), answer("openalex", full)], 5)
+    (hit,) = merge(
+        [answer("crossref", paper("https://doi.org/10.1000/x", published="2024")), answer("openalex", full)], 5
+    )
     result = hit.result
     assert (result.url, result.authors, result.container) == ("https://doi.org/10.1000/x", ("A B",), "J")
     assert (result.published, result.open_access, result.retracted) == ("2024-05-01", True, True)
