@@ -6,6 +6,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["DiscoveringClient", "own_settings"]
 
 T = TypeVar("T")
+
+LOCAL_MODE = "WebKernel.local_mode"
 
 
 def own_settings() -> Settings:
@@ -115,7 +118,7 @@ class DiscoveringClient(Client):
                     "unauthorized",
                     "no Jupyter server with Web Research knows this kernel, and without one nothing is read here; "
                     "enable the server extension, or ask the operator",
-                    setting="WebKernel.local_mode",
+                    setting=LOCAL_MODE,
                 )
             if mode == "warn":
                 warnings.warn("no Jupyter server with Web Research: reading from this process", stacklevel=2)
@@ -199,16 +202,40 @@ class DiscoveringClient(Client):
         return self._call(lambda client: client.operations())
 
     def policy(self) -> dict[str, Any]:
-        """Return what bounds this session; see :meth:`Client.policy`."""
-        return self._call(lambda client: client.policy())
+        """Return what bounds this session; see :meth:`Client.policy`. Where nothing is read, the settings tell it."""
+        try:
+            return self._call(lambda client: client.policy())
+        except Refused as error:
+            if error.setting != LOCAL_MODE:
+                raise
+            return {**self._policy_of_settings(), "operations": [], "nothing_read": error.message}
+
+    def _policy_of_settings(self) -> dict[str, Any]:
+        from jupyter_webresearch.kernel.local_client import LocalClient
+
+        with closing(LocalClient(self._settings or own_settings(), shell=self._shell)) as client:
+            return client.policy()
 
     def change_policy(self, change: PolicyChange) -> dict[str, Any]:
         """Change what this session asks; see :meth:`Client.change_policy`."""
         return self._call(lambda client: client.change_policy(change))
 
     def events(self, **filters: Any) -> list[dict[str, Any]]:
-        """Return events of the journal; see :meth:`Client.events`."""
-        return self._call(lambda client: client.events(**filters))
+        """Return events of the journal; see :meth:`Client.events`. Where nothing is read, its file has them."""
+        try:
+            return self._call(lambda client: client.events(**filters))
+        except Refused as error:
+            if error.setting != LOCAL_MODE:
+                raise
+            return self._events_on_file(filters)
+
+    def _events_on_file(self, filters: dict[str, Any]) -> list[dict[str, Any]]:
+        from jupyter_webresearch.journal.private import journal_folder
+        from jupyter_webresearch.journal.reader import read_events
+        from jupyter_webresearch.kernel.own_notebook import OwnNotebook
+
+        kernel = OwnNotebook(self._shell).kernel
+        return read_events(journal_folder(), kernel=kernel, **filters) if kernel else []
 
     def close(self) -> None:
         """Close the client in use; the next call finds one again."""

@@ -122,7 +122,8 @@ def _of_session(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _of_engine(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "operations" in report:
-        yield "Operations", ", ".join(report["operations"]) or "all are switched off"
+        none = f"none; {report['nothing_read']}" if "nothing_read" in report else "all are switched off"
+        yield "Operations", ", ".join(report["operations"]) or none
     if "write_methods" in report:
         yield "Writes (POST and the like) from cells go by", f"the {report['write_methods']} list"
     if "robots" in report:
