@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from jupyter_webresearch.caller import Caller
-from jupyter_webresearch.config import WebBudgets, WebFetch, WebJournal, WebPolicy
+from jupyter_webresearch.config import WebBudgets, WebClassifier, WebFetch, WebJournal, WebPolicy
 from jupyter_webresearch.errors import Failed, Refused
 from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.policy.policy_change import PolicyChange
 from tests.bench import URL, arrived, outcomes
 from tests.conftest import HOST, BenchMaker, EngineMaker
 from tests.sites import Site
-from tests.sites.network import StubResolver
+from tests.sites.network import MappedDialler, StubResolver
+from tests.sites.openai_api import ChatAPI, verdict
 
 
 @pytest.fixture
@@ -54,6 +55,56 @@ def test_a_page_is_one_started_and_one_completed(bench: BenchMaker, site: Site) 
     assert completed["seconds"] > 0
     (request,) = site.seen
     assert request.header("X-Request-ID") == started["operation"], "a site owner's complaint finds the cell"
+
+
+def test_what_was_asked_is_told_by_its_hash_alone(bench: BenchMaker) -> None:
+    it = bench()
+    url, more = f"http://{HOST}/echo", {"method": "HEAD"}
+    asked: list[dict[str, Any]] = [
+        more,
+        {"method": "OPTIONS"},
+        {**more, "headers": (("X-One", "1"),)},
+        {**more, "headers": (("X-One", "2"),)},
+        {**more, "max_bytes": 7},
+        {**more, "raw": True},
+        {"method": "PUT", "body": b"one"},
+        {"method": "PUT", "body": b"two"},
+    ]
+
+    def hashes() -> list[str]:
+        for arguments in asked:
+            it.fetch(url, **arguments)
+        for data in (b"one", b"two"):
+            extracting = it.engine.extract(data, url=url, session=it.session, content_type="text/plain")
+            it.engine.submit(extracting).result(60)
+        ended = [event["arguments"] for event in it.events if event["outcome"] == "completed"]
+        return ended[-len(asked) - 2 :]
+
+    first = hashes()
+    assert len(set(first)) == len(asked) + 2
+    assert hashes() == first, "the same asked again is the same"
+
+
+def test_the_classifiers_judgement_is_on_record(bench: BenchMaker, site: Site) -> None:
+    with ChatAPI() as judge:
+        dialler = MappedDialler({"127.0.0.1": judge.port}, everything=site.port)
+        it = bench(classifier=WebClassifier(url=judge.base, model="judge"), dialler=dialler)
+        judge.says = verdict("allow", 0.25, "other")
+        it.fetch(f"http://{HOST}/plain", method="HEAD")
+        judge.says = verdict("refuse", 0.5, "spam_or_fraud")
+        it.fails(f"http://{HOST}/echo", method="HEAD")
+        judge.says = verdict("allow", 0.9, "attack")
+        it.fails(f"http://{HOST}/json", method="HEAD")
+        judge.status = 500
+        it.fetch(f"http://{HOST}/csv", method="HEAD")
+    told = [(event["outcome"], event["score"], event["category"]) for event in it.events]
+    assert told[1::2] == [
+        ("completed", 0.25, "other"),
+        ("refused", 0.5, "spam_or_fraud"),
+        ("refused", 0.9, "attack"),
+        ("completed", None, ""),
+    ]
+    assert {event[1:] for event in told[::2]} == {(None, "")}
 
 
 def test_the_id_is_sent_only_if_the_setting_says_so(bench: BenchMaker, site: Site) -> None:

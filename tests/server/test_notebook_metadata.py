@@ -87,13 +87,16 @@ def test_asks_outlive_a_restart(server: ThreadServer, call: Caller, kernel: Kern
 
 def test_a_renamed_notebook_stays_bound(server: ThreadServer, call: Caller, kernel: Kernel, notebook: Path) -> None:
     write(notebook, {"allow": ["other.example"]})
+    assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
+    (*_, last) = by_kernel(server, kernel, "GET", "journal").json["events"]
+    assert last["notebook"] == f"sub/{notebook.name}"
     renamed = f"sub/renamed-{notebook.name}"
     assert call("PATCH", f"api/contents/sub/{notebook.name}", {"path": renamed}).status == 200
     session = next(one for one in call("GET", "api/sessions").json if one["kernel"]["id"] == kernel.id)
     assert call("PATCH", f"api/sessions/{session['id']}", {"path": renamed}).status == 200
     assert codes(server, kernel, PAGE, OTHER) == ["not_allowed", "read"]
     (*_, last) = by_kernel(server, kernel, "GET", "journal").json["events"]
-    assert last["notebook"] == renamed
+    assert last["notebook"] == renamed, "asked anew for each operation"
     write(server.folders.root / renamed, {"allow": ["www.example.org"]})
     assert codes(server, kernel, PAGE, OTHER) == ["read", "not_allowed"]
 

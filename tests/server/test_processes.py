@@ -231,13 +231,15 @@ def test_under_jupyterhub(tmp_path: Path, web: Site, guard_arguments: tuple[str,
     ("arguments", "config", "said"),
     [
         (["--WebFetch.max_redirects=11"], "", ["WebFetch.max_redirects", "0 to 10"]),
+        (["--WebPolicy.source_ipv4=192.0.2.7"], "", ["WebPolicy.source_ipv4", "192.0.2.7"]),
+        (["--WebPolicy.ca_bundle=/nowhere/authorities.pem"], "", ["WebPolicy.ca_bundle", "/nowhere/authorities.pem"]),
         (
             [],
             "c.WebPolicy.extra_blocked = ['example.org']",
             ["WebPolicy.extra_blocked", "jupyter_webresearch_config.py"],
         ),
     ],
-    ids=["out of range", "where kernels don't read it"],
+    ids=["out of range", "no address of this machine", "no such bundle", "where kernels don't read it"],
 )
 def test_a_setting_that_can_not_be_used_stops_the_start(
     tmp_path: Path, arguments: list[str], config: str, said: list[str]

@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 import http.client
+import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from jupyter_webresearch.config import WebBudgets, WebPolicy, environment_name
 from tests.server.running import Caller, ServerProcess, free_port
 from tests.sites import Site
 
 LIMIT = 20
 EACH = 20
+
+SCRIPT = """
+import json, sys
+from jupyter_webresearch.errors import WebResearchError
+from jupyter_webresearch.kernel.client import connect
+from jupyter_webresearch.models import FetchRequest
+
+client, codes = connect(), []
+client.policy()
+print(type(client.client).__name__, flush=True)
+sys.stdin.readline()
+for number in range(int(sys.argv[2])):
+    try:
+        client.fetch(FetchRequest(f"{sys.argv[1]}?{number}", "HEAD"))
+        codes.append("read")
+    except WebResearchError as error:
+        codes.append(f"{error.code} {error.setting}")
+print(json.dumps(codes))
+"""
 
 
 @pytest.fixture
@@ -75,3 +98,38 @@ def test_two_servers_let_exactly_the_limit_through(redis_url: str, tmp_path: Pat
         assert str(LIMIT) in answer.json["message"]
         assert 0 < answer.json["retry_after"] <= 60
     assert sum(request.path == "/plain" for request in web.seen) == LIMIT
+
+
+def test_processes_without_a_server_let_exactly_the_limit_through(tmp_path: Path) -> None:
+    with Site() as web:
+        settings = {
+            environment_name(WebBudgets, "server_per_minute"): str(LIMIT),
+            environment_name(WebPolicy, "allow_private_networks"): "127.0.0.1/32",
+            environment_name(WebPolicy, "allowed_ports"): str(web.port),
+            "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"),
+        }
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", SCRIPT, web.url("/plain"), str(EACH)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env={**os.environ, **settings},
+            )
+            for _ in range(3)
+        ]
+        try:
+            for process in processes:
+                assert process.stdout is not None
+                assert process.stdout.readline() == "LocalClient\n"
+            for process in processes:
+                assert process.stdin is not None
+                process.stdin.write("go\n")
+                process.stdin.flush()
+            ends = [code for process in processes for code in json.loads(process.communicate(timeout=60)[0])]
+        finally:
+            for process in processes:
+                process.kill()
+                process.communicate()
+    assert sorted(ends) == ["over_budget WebBudgets.server_per_minute"] * (3 * EACH - LIMIT) + ["read"] * LIMIT
+    assert len(web.seen) == LIMIT

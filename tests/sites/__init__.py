@@ -13,6 +13,7 @@
     site.serve_folder("/data", folder)      # files as they lie there; type by suffix
     site.seen                               # every request, in order: method, target, headers, body
     site.connections                        # every TCP connection, also those without a request
+    site.peers                              # the address that each of them came from
     await site.arrived("/gate"); site.release()     # /gate answers only then: order without sleeping
 
 `tests.sites.network` has the stub resolver and the dialler that lead public names here.

@@ -147,6 +147,7 @@ class Site:
 
         self.seen: list[SeenRequest] = []
         self.connections = 0
+        self.peers: list[str] = []
         self.port = 0
         self.counts: dict[str, int] = {}
         self.robots = ""
@@ -238,6 +239,7 @@ class Site:
         assert task is not None
         self._tasks.add(task)
         self.connections += 1
+        self.peers.append(writer.get_extra_info("peername")[0])
         try:
             await self._exchange(reader, writer)
             writer.close()
