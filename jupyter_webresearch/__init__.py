@@ -11,6 +11,7 @@ In Python::
 
     page = web.fetch("https://example.org/article")
     page = await web.afetch("https://example.org/article")
+    found = web.search("tides")
 
 Importing this package loads nothing else: each name below is found when it is first used.
 """
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
         get_policy,
         read_journal,
     )
+    from jupyter_webresearch.api_search import asearch, search
     from jupyter_webresearch.errors import BadInput, Failed, Refused, WebResearchError
     from jupyter_webresearch.kernel.outcomes import Outcomes
     from jupyter_webresearch.models import Verdict
     from jupyter_webresearch.page import Page
+    from jupyter_webresearch.search.response import Result, SearchResponse
 
 __version__ = "0.1.0"
 
@@ -50,6 +53,8 @@ __all__ = [
     "Outcomes",
     "Page",
     "Refused",
+    "Result",
+    "SearchResponse",
     "Verdict",
     "WebResearchError",
     "__version__",
@@ -61,6 +66,7 @@ __all__ = [
     "aget_policy",
     "allow",
     "aread_journal",
+    "asearch",
     "check_url",
     "extract",
     "fetch",
@@ -68,6 +74,7 @@ __all__ = [
     "get_policy",
     "load_ipython_extension",
     "read_journal",
+    "search",
     "unload_ipython_extension",
 ]
 
@@ -88,15 +95,19 @@ _MODULES = {
         "get_policy",
         "read_journal",
     ),
+    "api_search": ("asearch",),
     "errors": ("BadInput", "Failed", "Refused", "WebResearchError"),
     "kernel.outcomes": ("Outcomes",),
     "models": ("Verdict",),
     "page": ("Page",),
+    "search.response": ("Result", "SearchResponse"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name == "search":  # the package of that name, which can be called
+        return import_module(f"{__name__}.search")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
@@ -107,7 +118,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register ``%webfetch``, ``%%webfetch`` and ``%webresearch``; called by ``%load_ext jupyter_webresearch``."""
+    """Register ``%webfetch``, ``%websearch`` and ``%webresearch``; called by ``%load_ext jupyter_webresearch``."""
     from jupyter_webresearch.kernel.magics import load
 
     load(shell)

@@ -39,6 +39,12 @@ class Surface:
 
 SURFACES = {
     "fetch": Surface(magics=("webfetch",), commands=("fetch",), routes=("fetch", "batch", "saved")),
+    "search": Surface(
+        magics=("websearch",),
+        subcommands=("search", "providers"),
+        commands=("search", "providers"),
+        routes=("search", "providers"),
+    ),
 }
 """By operation, in the order of :data:`jupyter_webresearch.config.OPERATIONS`."""
 

@@ -38,8 +38,8 @@ def test_both_lists_and_what_was_dropped(capsys: pytest.CaptureFixture[str]) -> 
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(printed(capsys, "--json", "--WebPolicy.ceiling=['a.example']"))
     assert told["ceiling"]["entries"] == [{"entry": "a.example", "covers": "a.example only"}]
-    assert told["operations"] == ["fetch"]
-    assert not any("search" in row["name"] or "browser" in row["name"] for row in told["budgets"])
+    assert told["operations"] == ["fetch", "search"]
+    assert not any("image" in row["name"] or "browser" in row["name"] for row in told["budgets"])
 
 
 @pytest.mark.usefixtures("no_configuration")

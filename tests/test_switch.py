@@ -41,6 +41,8 @@ ROUTE_CALLS: dict[str, tuple[str, str, Any]] = {
     "fetch": ("POST", "fetch", {"url": PAGE}),
     "batch": ("POST", "batch", {"requests": [{"url": PAGE}]}),
     "saved": ("GET", "saved/0123", None),
+    "search": ("POST", "search", {"query": "tides"}),
+    "providers": ("GET", "providers", None),
 }
 
 
@@ -189,9 +191,9 @@ def test_a_running_server_is_switched_at_once(server: ThreadServer, site: Site, 
     call = server.caller()
     address = f"http://localhost:{server.app.port}/user/a%40b/"
     assert call("POST", "webresearch/fetch", {"url": PAGE}).status == 200
-    assert run("disable", "fetch") == (0, f"{address}\toff: everything\n", "")
+    assert run("disable", "fetch") == (0, f"{address}\toff: fetch; on: search\n", "")
     is_error(call("POST", "webresearch/fetch", {"url": PAGE}), 403, "disabled")
-    assert run("enable") == (0, f"{address}\ton: fetch\n", "")
+    assert run("enable") == (0, f"{address}\ton: fetch, search\n", "")
     assert call("POST", "webresearch/fetch", {"url": PAGE}).status == 200
     assert run("disable") == (0, f"{address}\toff: everything\n", "")
     assert call("GET", "webresearch/operations").json == {"operations": []}
@@ -223,7 +225,7 @@ def test_what_is_no_operation_is_said(server: ThreadServer, run: Any) -> None:
     status, out, err = run("disable", "everything")
     assert (status, out) == (2, "")
     assert err == "jupyter webresearch: bad_request: 'everything' is none of fetch, search, image, browser\n"
-    assert server.caller()("GET", "webresearch/operations").json == {"operations": ["fetch"]}
+    assert server.caller()("GET", "webresearch/operations").json == {"operations": ["fetch", "search"]}
 
 
 def test_each_command_has_a_help_of_its_own(run: Any) -> None:
@@ -265,7 +267,7 @@ def test_who_is_not_let_in_learns_it(server: ThreadServer, run: Any, token: str,
     assert status == 1
     assert err.startswith("jupyter webresearch: unauthorized: ")
     assert said in err
-    assert server.caller()("GET", "webresearch/operations").json == {"operations": ["fetch"]}
+    assert server.caller()("GET", "webresearch/operations").json == {"operations": ["fetch", "search"]}
 
 
 def test_a_hub_lets_its_user_in_by_its_own_token(
@@ -277,7 +279,7 @@ def test_a_hub_lets_its_user_in_by_its_own_token(
     monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/a%40b/")
     monkeypatch.setenv("JUPYTERHUB_API_TOKEN", server.app.identity_provider.token)
     assert run("disable", "fetch")[0] == 0
-    assert server.caller()("GET", "webresearch/operations").json == {"operations": []}
+    assert server.caller()("GET", "webresearch/operations").json == {"operations": ["search"]}
 
 
 @pytest.fixture

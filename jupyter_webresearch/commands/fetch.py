@@ -17,7 +17,7 @@ from jupyter_webresearch.reading import MIN_BYTES
 if TYPE_CHECKING:
     from jupyter_webresearch.config import Settings
 
-__all__ = ["add_to", "run"]
+__all__ = ["add_to", "at_least", "run"]
 
 EPILOG = """\
 examples:
@@ -43,9 +43,9 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("url", metavar="URL", help="absolute http(s) URL; a bare host becomes https://host/")
     parser.add_argument(
-        "--max-bytes", type=_at_least(MIN_BYTES), metavar="N", help="most bytes of text to print (UTF-8)"
+        "--max-bytes", type=at_least(MIN_BYTES), metavar="N", help="most bytes of text to print (UTF-8)"
     )
-    parser.add_argument("--offset", type=_at_least(0), default=0, metavar="N", help="character from which to print")
+    parser.add_argument("--offset", type=at_least(0), default=0, metavar="N", help="character from which to print")
     parser.add_argument("--raw", action="store_true", help="the decoded source instead of Markdown")
     parser.add_argument("-X", "--method", metavar="M", help="HTTP method; GET, or POST with a body, when omitted")
     parser.add_argument(
@@ -131,7 +131,9 @@ def _shown_path(save: str, page: Page) -> Path:
     return folder / (page.saved.path if page.saved else "")
 
 
-def _at_least(low: int) -> Any:
+def at_least(low: int) -> Any:
+    """Return what reads a whole number that is not below ``low``."""
+
     def number(text: str) -> int:
         if not re.fullmatch("[0-9]{1,18}", text) or int(text) < low:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {low}")

@@ -8,7 +8,17 @@ from contextlib import contextmanager
 
 from jupyter_webresearch.errors import Failed
 
-__all__ = ["Cancellation"]
+__all__ = ["Cancellation", "Interrupted"]
+
+
+class Interrupted(KeyboardInterrupt):
+    """A KeyboardInterrupt that IPython shows as one line; it stops a run of cells as any other does."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"Interrupted: {self} [cancelled]"]
+
+
+Interrupted.__name__ = "KeyboardInterrupt"  # the name that front ends and runners of notebooks compare
 
 
 class Cancellation:

@@ -15,6 +15,8 @@ from jupyter_webresearch.errors import WebResearchError
 from jupyter_webresearch.kernel.cancellation import Cancellation
 from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
 from jupyter_webresearch.page import Page
+from jupyter_webresearch.search.question import SearchRequest
+from jupyter_webresearch.search.response import SearchResponse
 
 if TYPE_CHECKING:
     from jupyter_webresearch.policy.policy_change import PolicyChange
@@ -26,6 +28,12 @@ T = TypeVar("T")
 OnEvent = Callable[[int, str], None]
 """Told ``(index, phase)`` of a batch."""
 
+TICK = 0.5
+"""Seconds after which a wait looks for a KeyboardInterrupt on platforms where a lock hides it (Windows)."""
+
+SEARCHES_AT_ONCE = 4
+"""Of many searches."""
+
 
 def ignore_phase(_phase: str) -> None:
     """Take no notice of phases."""
@@ -33,6 +41,10 @@ def ignore_phase(_phase: str) -> None:
 
 def ignore_event(_index: int, _phase: str) -> None:
     """Take no notice of a batch's phases."""
+
+
+def ignore_index(_index: int) -> None:
+    """Take no notice of which of many is done."""
 
 
 class ServerLost(Exception):
@@ -173,6 +185,92 @@ class Client(ABC):
         """
 
     @abstractmethod
+    def search(
+        self,
+        request: SearchRequest,
+        on_phase: OnPhase = ignore_phase,
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> SearchResponse:
+        """Search; the results are read through this client.
+
+        Parameters
+        ----------
+        request
+            What is asked, and of whom.
+        on_phase
+            Told the phases as they begin.
+        cancellation
+            By which another thread ends the call.
+
+        Raises
+        ------
+        BadInput, Refused, Failed
+            As :meth:`jupyter_webresearch.engine.Engine.search`; ``cancelled`` when it was ended.
+        """
+
+    def search_many(
+        self,
+        requests: Sequence[SearchRequest],
+        on_done: Callable[[int], None] = ignore_index,
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> list[SearchResponse | WebResearchError]:
+        """Search many times, a few at once; one outcome each, in order, failures as the error in their place.
+
+        Parameters
+        ----------
+        requests
+            What is asked.
+        on_done
+            Told the index of each that is done.
+        cancellation
+            By which another thread ends the call.
+
+        Raises
+        ------
+        Failed
+            ``cancelled`` when it was ended.
+        """
+        each = [Cancellation() for _ in requests]
+
+        def stop() -> None:
+            """End those that run, and those that wait for their turn as soon as they begin."""
+            for one in each:
+                one.cancel()
+
+        def outcome_of(index: int) -> SearchResponse | WebResearchError:
+            """Search once."""
+            try:
+                return self.search(requests[index], cancellation=each[index])
+            except WebResearchError as error:
+                return error
+
+        with (
+            concurrent.futures.ThreadPoolExecutor(SEARCHES_AT_ONCE, "webresearch-search") as threads,
+            (cancellation or Cancellation()).stopping_with(stop),
+        ):
+            futures = [threads.submit(outcome_of, index) for index in range(len(requests))]
+            left = set(futures)
+            try:
+                while left:
+                    done, left = concurrent.futures.wait(left, TICK, concurrent.futures.FIRST_COMPLETED)
+                    for future in done:
+                        on_done(futures.index(future))
+            except BaseException:
+                stop()
+                raise
+            outcomes = [future.result() for future in futures]
+            for outcome in outcomes:
+                if isinstance(outcome, WebResearchError) and outcome.code == "cancelled":
+                    raise outcome
+            return outcomes
+
+    @abstractmethod
+    def providers(self) -> list[dict[str, Any]]:
+        """Return the search providers, as ``GET webresearch/providers`` answers."""
+
+    @abstractmethod
     def operations(self) -> tuple[str, ...]:
         """Return the operations that are there and switched on."""
 
@@ -243,6 +341,10 @@ class Client(ABC):
             return self.fetch(replace(request, offset=offset, record=page.record, fresh=False, save=False))
 
         return replace(page, reader=read)
+
+    def attach_response(self, response: SearchResponse) -> SearchResponse:
+        """Return the response such that its results are read through this client."""
+        return response.with_fetcher(lambda url: self.fetch(FetchRequest(url)))
 
     def attach_error(self, error: WebResearchError, request: FetchRequest) -> WebResearchError:
         """Return the error with its Page, if it carries one, attached.

@@ -28,6 +28,7 @@ __all__ = [
     "Word",
     "check_whole",
     "look_up",
+    "names_variable",
     "parse",
     "split_words",
     "values_of",
@@ -186,6 +187,20 @@ def look_up(word: Word, namespace: Mapping[str, Any]) -> Any:
         except Exception as error:  # a property may raise anything
             raise UsageError(f"{word.text}: {type(error).__name__}: {error}") from error
     return value
+
+
+def names_variable(text: str, namespace: Mapping[str, Any]) -> bool:
+    """Return whether a text is wholly a reference, as :func:`look_up` takes it, to a variable that is there.
+
+    Parameters
+    ----------
+    text
+        An argument as written.
+    namespace
+        The notebook's variables.
+    """
+    match = _REFERENCE.fullmatch(text)
+    return match is not None and (match[1] or match[2]).split(".")[0] in namespace
 
 
 def _text_of(value: Any, word: Word) -> str:

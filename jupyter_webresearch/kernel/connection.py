@@ -64,8 +64,8 @@ class ProvenConnection:
         Returns
         -------
         dict
-            What the server said in ``hello``: ``protocol``, ``version``, ``timeout`` and ``save_timeout`` in seconds,
-            ``max_body`` in bytes.
+            What the server said in ``hello``: ``protocol``, ``version``, ``timeout``, ``save_timeout`` and
+            ``search_timeout`` in seconds, ``max_body`` in bytes.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class ProvenConnection:
         hello = json.loads(body)
         if hello["protocol"] != PROTOCOL or response.will_close or not response.isclosed():
             return None
-        times = (float(hello["timeout"]), float(hello["save_timeout"]))
+        times = [float(hello[name]) for name in ("timeout", "save_timeout", "search_timeout")]
         return dict(hello) if all(0 < seconds <= LONGEST for seconds in times) and hello["max_body"] + 0 >= 0 else None
 
     def request(

@@ -15,6 +15,8 @@ from jupyter_webresearch.kernel.cancellation import Cancellation
 from jupyter_webresearch.kernel.client import Client, OnEvent, ServerLost, ignore_event, ignore_phase
 from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
 from jupyter_webresearch.page import Page
+from jupyter_webresearch.search.question import SearchRequest
+from jupyter_webresearch.search.response import SearchResponse
 
 if TYPE_CHECKING:
     from jupyter_webresearch.config import Settings
@@ -196,6 +198,21 @@ class DiscoveringClient(Client):
     ) -> Page:
         """Stream a body to a file; see :meth:`Client.save`."""
         return self._call(lambda client: client.save(request, folder, name, force, on_phase, cancellation=cancellation))
+
+    def search(
+        self,
+        request: SearchRequest,
+        on_phase: OnPhase = ignore_phase,
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> SearchResponse:
+        """Search; see :meth:`Client.search`."""
+        response = self._call(lambda client: client.search(request, on_phase, cancellation=cancellation))
+        return self.attach_response(response)
+
+    def providers(self) -> list[dict[str, Any]]:
+        """Return the search providers; see :meth:`Client.providers`."""
+        return self._call(lambda client: client.providers())
 
     def operations(self) -> tuple[str, ...]:
         """Return what is on; see :meth:`Client.operations`."""

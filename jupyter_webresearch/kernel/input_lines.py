@@ -17,11 +17,11 @@ from IPython.core.inputtransformer2 import (
     find_end_of_continued_line,
 )
 
-from jupyter_webresearch.kernel.command_line import without_comment
+from jupyter_webresearch.kernel import command_line, search_line
 
 __all__ = ["MAGIC_NAMES", "MagicLine"]
 
-MAGIC_NAMES = frozenset({"webfetch", "webresearch"})
+MAGIC_NAMES = frozenset({"webfetch", "webresearch", "websearch"})
 
 _HELP = re.compile(r"%\w+\s*\?{1,2}")
 
@@ -62,7 +62,8 @@ class MagicLine(TokenTransformBase):
         if _HELP.fullmatch(written):
             raise SyntaxError(written)
         name, _, arguments = re.sub(r"\s", " ", written[1:], count=1).partition(" ")
-        arguments = without_comment(arguments)
+        read = search_line if name == "websearch" else command_line  # an apostrophe of a query is no quote
+        arguments = read.without_comment(arguments)
         silent = arguments.endswith(";")
         arguments = arguments[:-1].rstrip() if silent else arguments
         before = lines[self._row][: self._column]

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from jupyter_webresearch.caller import Caller
 from jupyter_webresearch.errors import Failed, WebResearchError
 from jupyter_webresearch.kernel.cancellation import Cancellation
-from jupyter_webresearch.kernel.client import Client, OnEvent, ignore_event, ignore_phase
+from jupyter_webresearch.kernel.client import TICK, Client, OnEvent, ignore_event, ignore_phase
 from jupyter_webresearch.kernel.own_notebook import OwnNotebook
 from jupyter_webresearch.kernel.saving import SaveTarget
 from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
 from jupyter_webresearch.page import Page
+from jupyter_webresearch.search.question import SearchRequest
+from jupyter_webresearch.search.response import SearchResponse
 from jupyter_webresearch.surfaces import offered, report_of
 
 if TYPE_CHECKING:
@@ -37,8 +39,6 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CHUNK = 256 * 1024
-TICK = 0.5
-"""Seconds after which a wait looks for a KeyboardInterrupt on platforms where a lock hides it (Windows)."""
 
 
 class LocalClient(Client):
@@ -187,6 +187,27 @@ class LocalClient(Client):
             finally:
                 engine.submit(engine.discard_saved(session, page.saved.key)).result()
         return replace(page, saved=saved)
+
+    def search(
+        self,
+        request: SearchRequest,
+        on_phase: OnPhase = ignore_phase,
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> SearchResponse:
+        """Search; see :meth:`Client.search`."""
+        engine, caller = self.engine, self._caller()
+        response = self._wait(
+            self._heeding(lambda session, tell: engine.search(session, request, tell, caller=caller)),
+            on_phase,
+            cancellation,
+        )
+        return self.attach_response(response)
+
+    def providers(self) -> list[dict[str, Any]]:
+        """Return the search providers; see :meth:`Client.providers`."""
+        engine = self.engine
+        return self._wait(lambda _: engine.providers())
 
     def operations(self) -> tuple[str, ...]:
         """Return what is on; see :meth:`Client.operations`. No engine is started for it."""

@@ -12,6 +12,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_loca
 
 from jupyter_webresearch.errors import Refused, WebResearchError
 from jupyter_webresearch.kernel.approval import Approval, ask_in_shell
+from jupyter_webresearch.kernel.cancellation import Interrupted
 from jupyter_webresearch.kernel.client import Client, connect
 from jupyter_webresearch.kernel.command_line import HELP, OPTIONS, Command, check_whole, parse, without_comment
 from jupyter_webresearch.kernel.discovering_client import own_settings
@@ -20,6 +21,7 @@ from jupyter_webresearch.kernel.outcomes import Outcomes
 from jupyter_webresearch.kernel.progress import LiveLine, surface_of
 from jupyter_webresearch.kernel.research_magic import ResearchMagics
 from jupyter_webresearch.kernel.research_subcommands import completions
+from jupyter_webresearch.kernel.search_magic import SearchMagics, search_completions
 from jupyter_webresearch.models import PHASES, FetchRequest
 from jupyter_webresearch.page import Page
 from jupyter_webresearch.surfaces import SURFACES, magics_of, offered
@@ -28,16 +30,6 @@ if TYPE_CHECKING:
     from jupyter_webresearch.config import Settings
 
 __all__ = ["WebResearchMagics", "load", "unload"]
-
-
-class Interrupted(KeyboardInterrupt):
-    """A KeyboardInterrupt that IPython shows as one line; it stops a run of cells as any other does."""
-
-    def _render_traceback_(self) -> list[str]:
-        return [f"Interrupted: {self} [cancelled]"]
-
-
-Interrupted.__name__ = "KeyboardInterrupt"  # the name that front ends and runners of notebooks compare
 
 
 @magics_class
@@ -155,15 +147,17 @@ def load(shell: Any, client: Client | None = None, settings: Settings | None = N
     """
     operations = _operations(settings)
     shell.register_magics(WebResearchMagics(shell, client))
+    shell.register_magics(SearchMagics(shell, client))
     shell.register_magics(ResearchMagics(shell, client))
     for name in magics_of(SURFACES) - magics_of(operations):
         _remove(shell, name)
     transformers = shell.input_transformer_manager.token_transformers
     if MagicLine not in transformers:
         transformers.append(MagicLine)
-        for magic in ("%webfetch", "%%webfetch"):
-            if shell.find_magic(magic.lstrip("%")) is not None:
-                shell.set_hook("complete_command", _options_for, str_key=magic)
+        for name, complete in (("webfetch", _options_for), ("websearch", search_completions)):
+            if shell.find_magic(name) is not None:
+                for mark in ("%", "%%"):
+                    shell.set_hook("complete_command", complete, str_key=mark + name)
         shell.set_hook(
             "complete_command",
             lambda _shell, event: completions(operations, event),

@@ -1,15 +1,17 @@
-"""From the words that magics and Python callers use to a :class:`~jupyter_webresearch.models.FetchRequest`."""
+"""From the words that magics and Python callers use to what is asked of the engine."""
 
 from __future__ import annotations
 
 import json as json_module
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Any
 
 from jupyter_webresearch.errors import BadInput
 from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.search.question import SearchRequest
 
-__all__ = ["fetch_request"]
+__all__ = ["fetch_request", "search_request"]
 
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
@@ -56,4 +58,35 @@ def fetch_request(
         fresh=fresh,
         any_status=any_status,
         save=save,
+    )
+
+
+def search_request(
+    query: str,
+    *,
+    providers: str | Iterable[str] = (),
+    max_results: int | None = None,
+    kind: str = "web",
+    since: str | date = "",
+    site: str = "",
+    fresh: bool = False,
+) -> SearchRequest:
+    """Return the search that these words describe, as :func:`jupyter_webresearch.search` explains them.
+
+    Raises
+    ------
+    BadInput
+        ``bad_request`` when ``query`` is not text.
+    """
+    if not isinstance(query, str):
+        raise BadInput("bad_request", f"a query is text, not {type(query).__name__}")
+    names = providers.split(",") if isinstance(providers, str) else providers
+    return SearchRequest(
+        query=query.strip(),
+        providers=tuple(name.strip() for name in names if name.strip()),
+        max_results=max_results,
+        kind=kind,
+        since=since.isoformat()[:10] if isinstance(since, date) else since,
+        site=site,
+        fresh=fresh,
     )

@@ -23,6 +23,8 @@ from jupyter_webresearch.kernel.proof import KernelIdentity
 from jupyter_webresearch.kernel.saving import SaveTarget
 from jupyter_webresearch.models import FetchRequest, OnPhase, Verdict
 from jupyter_webresearch.page import Page
+from jupyter_webresearch.search.question import SearchRequest
+from jupyter_webresearch.search.response import SearchResponse
 
 if TYPE_CHECKING:
     from jupyter_webresearch.policy.policy_change import PolicyChange
@@ -83,7 +85,7 @@ class ServerClient(Client):
         with self._talk(cancellation) as (connection, hello):
             timeout = hello["save_timeout" if request.save else "timeout"] + GRACE
             response = _ask(connection, "POST", "fetch", body, _json_headers(), timeout=timeout)
-            page = self._last_page(response, on_phase, request)
+            page = self._page(response, on_phase, request)
         return self.attach(page, request)
 
     def fetch_many(
@@ -133,7 +135,7 @@ class ServerClient(Client):
                 : hello["max_body"] + 1
             ]  # what lies beyond would be cut anyway; one octet more tells that it was
             response = _ask(connection, "POST", route, sent, headers, timeout=hello["timeout"] + GRACE)
-            page = self._last_page(response, on_phase, FetchRequest(url))
+            page = self._page(response, on_phase, FetchRequest(url))
         return page if len(sent) == len(data) else replace(page, announced_bytes=len(data))
 
     def check_urls(self, urls: Sequence[str]) -> list[Verdict]:
@@ -168,6 +170,29 @@ class ServerClient(Client):
                     _answer(response)
                 saved = target.write(saved, _chunks(response))
         return replace(page, saved=saved)
+
+    def search(
+        self,
+        request: SearchRequest,
+        on_phase: OnPhase = ignore_phase,
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> SearchResponse:
+        """Search; see :meth:`Client.search`."""
+        body = json.dumps(search_json(request)).encode()
+        with self._talk(cancellation) as (connection, hello):
+            timeout = hello["search_timeout"] + GRACE
+            response = _ask(connection, "POST", "search", body, _json_headers(), timeout=timeout)
+            line = _last(response, on_phase)
+        with _understanding():
+            found = SearchResponse.from_json(line["result"])
+        return self.attach_response(found)
+
+    def providers(self) -> list[dict[str, Any]]:
+        """Return the search providers; see :meth:`Client.providers`."""
+        answer = self._exchange("GET", "providers")
+        with _understanding():
+            return [dict(provider) for provider in answer["providers"]]
 
     def operations(self) -> tuple[str, ...]:
         """Return what is on; see :meth:`Client.operations`."""
@@ -207,16 +232,11 @@ class ServerClient(Client):
             response = _ask(connection, method, route, body, _json_headers(), timeout=hello["timeout"] + GRACE)
             return _answer(response)
 
-    def _last_page(self, response: http.client.HTTPResponse, on_phase: OnPhase, request: FetchRequest) -> Page:
-        """Read phases and the result off an NDJSON answer."""
-        for line in _lines(response):
-            if "phase" in line:
-                on_phase(line["phase"])
-            elif "error" in line:
-                raise self.attach_error(_error(line), request)
-            else:
-                return _page(line)
-        raise Failed("unreachable", "the Jupyter server broke off the answer; try again")
+    def _page(self, response: http.client.HTTPResponse, on_phase: OnPhase, request: FetchRequest) -> Page:
+        try:
+            return _page(_last(response, on_phase))
+        except WebResearchError as error:
+            raise self.attach_error(error, request) from error.__cause__
 
 
 def request_json(request: FetchRequest) -> dict[str, Any]:
@@ -232,6 +252,13 @@ def request_json(request: FetchRequest) -> dict[str, Any]:
     if request.body is not None:
         data["body_base64"] = base64.b64encode(request.body).decode()
     return data
+
+
+def search_json(request: SearchRequest) -> dict[str, Any]:
+    """Return the REST form of a search: what differs from the defaults."""
+    default = SearchRequest(request.query)
+    differing = {key: value for key, value in vars(request).items() if value != getattr(default, key)}
+    return {"query": request.query, **differing}
 
 
 def _written(value: Any) -> Any:
@@ -296,6 +323,18 @@ def _lines(response: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
         if line is None:
             return
         yield line
+
+
+def _last(response: http.client.HTTPResponse, on_phase: OnPhase) -> dict[str, Any]:
+    """Read phases off an NDJSON answer, and return the line that holds the result, or raise the error that it is."""
+    for line in _lines(response):
+        if "phase" in line:
+            on_phase(line["phase"])
+        elif "error" in line:
+            raise _error(line)
+        else:
+            return line
+    raise Failed("unreachable", "the Jupyter server broke off the answer; try again")
 
 
 def _answer(response: http.client.HTTPResponse) -> dict[str, Any]:

@@ -80,6 +80,16 @@ class Result:
         names = set(SearchResult.__dataclass_fields__) & set(Result.__dataclass_fields__) - {"raw"}
         return bibtex(SearchResult(**{name: getattr(self, name) for name in names}), key)
 
+    def __repr__(self) -> str:
+        from jupyter_webresearch.extraction.sanitise import one_line
+
+        return f"<Result {self.number} {one_line(self.title, 80)!r} {one_line(self.url, 2048)}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from jupyter_webresearch.kernel.search_display import result_mimebundle
+
+        return result_mimebundle(self)
+
 
 @dataclass(frozen=True)
 class Tally:

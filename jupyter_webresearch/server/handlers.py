@@ -24,6 +24,7 @@ from jupyter_webresearch.server.policy_handlers import (
     SwitchHandler,
 )
 from jupyter_webresearch.server.request_body import read_batch, read_fetch, read_urls
+from jupyter_webresearch.server.search_handlers import ProvidersHandler, SearchHandler
 
 __all__ = ["ROUTES"]
 
@@ -38,7 +39,7 @@ class HelloHandler(WebResearchHandler):
         """Answer with versions, the caller's session, deadlines (seconds), the largest body (bytes) and what is on."""
         if self.kernel is not None:
             self.set_header(SERVER_HEADER, self.kernel.server_proof)
-        fetch = self.extension.web_settings.fetch
+        fetch, search = self.extension.web_settings.fetch, self.extension.web_settings.search
         await self.send_json(
             {
                 "protocol": PROTOCOL,
@@ -46,6 +47,7 @@ class HelloHandler(WebResearchHandler):
                 "session": self.session_id,
                 "timeout": fetch.timeout,
                 "save_timeout": fetch.save_timeout,
+                "search_timeout": max(search.timeout, *search.provider_timeouts.values()),
                 "max_body": fetch.max_body,
                 "operations": list(self.extension.operations()),
             }
@@ -198,6 +200,8 @@ ROUTES: list[tuple[str, type[WebResearchHandler]]] = [
     (r"/webresearch/batch", BatchHandler),
     (r"/webresearch/extract", ExtractHandler),
     (r"/webresearch/check-url", CheckURLHandler),
+    (r"/webresearch/search", SearchHandler),
+    (r"/webresearch/providers", ProvidersHandler),
     (r"/webresearch/saved/([0-9a-f]{1,64})", SavedHandler),
     (r"/webresearch/operations", OperationsHandler),
     (r"/webresearch/policy", PolicyHandler),

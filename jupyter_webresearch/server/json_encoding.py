@@ -9,6 +9,7 @@ from typing import Any
 
 from jupyter_webresearch.errors import WebResearchError
 from jupyter_webresearch.page import Page
+from jupyter_webresearch.search.response import SearchResponse
 
 __all__ = ["encode", "encode_in_thread"]
 
@@ -17,7 +18,7 @@ SLICE = 1000
 
 
 def encode(value: Any) -> bytes:
-    """Return compact JSON as UTF-8, of a Page or error its JSON form.
+    """Return compact JSON as UTF-8, of a Page, an error or a response its JSON form.
 
     Long lists are encoded slice by slice, so that other threads get their turn.
     """
@@ -30,7 +31,7 @@ async def encode_in_thread(value: Any) -> bytes:
 
 
 def _parts(value: Any) -> Iterator[str]:
-    if isinstance(value, (Page, WebResearchError)):
+    if isinstance(value, (Page, WebResearchError, SearchResponse)):
         yield from _parts(value.to_json())
     elif isinstance(value, Mapping):
         yield "{"
@@ -38,12 +39,12 @@ def _parts(value: Any) -> Iterator[str]:
             yield f"{',' if index else ''}{_dump(str(key))}:"
             yield from _parts(item)
         yield "}"
-    elif isinstance(value, list) and len(value) > SLICE:
+    elif isinstance(value, list | tuple) and len(value) > SLICE:
         yield "["
         for start in range(0, len(value), SLICE):
             yield f"{',' if start else ''}{_dump(value[start : start + SLICE])[1:-1]}"
         yield "]"
-    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+    elif isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):
         yield "["
         for index, item in enumerate(value):
             yield "," if index else ""

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from tornado.iostream import StreamClosedError
 
 from jupyter_webresearch.errors import CODES, Failed, WebResearchError
-from jupyter_webresearch.page import Page
 from jupyter_webresearch.server.base import WebResearchHandler
 from jupyter_webresearch.server.json_encoding import encode_in_thread
 
@@ -134,8 +133,8 @@ class OperationHandler(WebResearchHandler):
             await self.send_line(last)
             await self.finish(set_content_type=NDJSON)
 
-    async def answer(self, work: Callable[[Tell], Coroutine[Any, Any, Page]]) -> None:
-        """Run work that gives a Page, and answer with it: as JSON, or as NDJSON with the phases before."""
+    async def answer(self, work: Callable[[Tell], Coroutine[Any, Any, Any]]) -> None:
+        """Run work and answer with what it gives: as JSON, or as NDJSON with the phases before."""
 
         async def with_phases() -> dict[str, Any]:
             """Send the phases and return the last line."""
@@ -145,7 +144,7 @@ class OperationHandler(WebResearchHandler):
             await self.stream(with_phases)
             return
         try:
-            outcome: Page | WebResearchError = await self.run(work)
+            outcome = await self.run(work)
         except WebResearchError as error:
             outcome = error
             self.set_error_status(error)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from jupyter_webresearch.errors import BadInput
 from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.policy.policy_change import PolicyChange
+from jupyter_webresearch.search.question import SearchRequest
 
 __all__ = [
     "MAX_BATCH",
@@ -20,6 +21,7 @@ __all__ = [
     "read_batch",
     "read_change",
     "read_fetch",
+    "read_search",
     "read_switch",
     "read_urls",
 ]
@@ -58,6 +60,20 @@ def _headers(value: Any) -> bool:
     )
 
 
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+_SEARCH_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "query": (_text, "a string"),
+    "providers": (_texts, "a list of strings"),
+    "max_results": (lambda value: value is None or (_count(value) and value > 0), "a whole number from 1, or null"),
+    "kind": (_text, "a string"),
+    "since": (_text, "a string"),
+    "site": (_text, "a string"),
+    "fresh": (_flag, "true or false"),
+}
+
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "url": (_text, "a string"),
     "method": (_text, "a string"),
@@ -94,6 +110,13 @@ def read_batch(body: bytes) -> list[FetchRequest]:
             raise _bad(f"requests[{index}] must be an object")
         requests.append(_request(item, f"requests[{index}]."))
     return requests
+
+
+def read_search(body: bytes) -> SearchRequest:
+    """Read the body of ``POST search``; raises as :func:`read_fetch`."""
+    data = _object(body)
+    _check(data, _SEARCH_FIELDS, "query")
+    return SearchRequest(**{**data, "providers": tuple(data.get("providers", ()))})
 
 
 def read_urls(body: bytes) -> list[str]:
@@ -199,14 +222,7 @@ def _only_list(data: dict[str, Any], name: str, most: int) -> list[Any]:
 
 
 def _request(data: dict[str, Any], where: str = "") -> FetchRequest:
-    for key, value in data.items():
-        if key not in _FIELDS:
-            raise _bad(f"{(where + key)[:80]!r} is not known here")
-        accepts, kind = _FIELDS[key]
-        if not accepts(value):
-            raise _bad(f"{where}{key} must be {kind}")
-    if "url" not in data:
-        raise _bad(f"{where}url is missing")
+    _check(data, _FIELDS, "url", where)
     if "body" in data and "body_base64" in data:
         raise _bad(f"{where}body and {where}body_base64 exclude each other")
     fields = {key: value for key, value in data.items() if key not in ("headers", "body", "body_base64")}
@@ -215,6 +231,19 @@ def _request(data: dict[str, Any], where: str = "") -> FetchRequest:
         headers=tuple((name, value) for name, value in data.get("headers", ())),
         body=_octets(data, where),
     )
+
+
+def _check(
+    data: dict[str, Any], fields: dict[str, tuple[Callable[[Any], bool], str]], needed: str, where: str = ""
+) -> None:
+    for key, value in data.items():
+        if key not in fields:
+            raise _bad(f"{(where + key)[:80]!r} is not known here")
+        accepts, kind = fields[key]
+        if not accepts(value):
+            raise _bad(f"{where}{key} must be {kind}")
+    if needed not in data:
+        raise _bad(f"{where}{needed} is missing")
 
 
 def _octets(data: dict[str, Any], where: str) -> bytes | None:

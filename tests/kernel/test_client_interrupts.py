@@ -27,6 +27,7 @@ from jupyter_webresearch.kernel.local_client import LocalClient
 from jupyter_webresearch.kernel.server_client import ServerClient
 from jupyter_webresearch.models import FetchRequest, Saved, Source
 from jupyter_webresearch.page import Page
+from jupyter_webresearch.search.question import SearchRequest
 from tests.kernel.test_client_server import HELLO, IDENTITY, http_answer, length_of, told
 from tests.sites import Site
 from tests.sites.network import MappedDialler, StubResolver
@@ -40,6 +41,9 @@ OPERATIONS: dict[str, Operation] = {
     "save": lambda client, url, folder: client.save(FetchRequest(url), folder, "new.bin"),
     "extract": lambda client, url, _: client.extract(b"x", url=url),
     "check_urls": lambda client, url, _: client.check_urls([url]),
+    "search": lambda client, url, _: client.search(SearchRequest(url)),
+    "search_many": lambda client, url, _: client.search_many([SearchRequest(url)]),
+    "providers": lambda client, _, __: client.providers(),
 }
 
 

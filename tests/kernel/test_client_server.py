@@ -24,6 +24,7 @@ from jupyter_webresearch.kernel.discovery import ServerAddress
 from jupyter_webresearch.kernel.proof import SERVER_HEADER, KernelIdentity, Proof, server_signature
 from jupyter_webresearch.kernel.server_client import BATCH, PORTION, URLS, ServerClient
 from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.search.question import SearchRequest
 from jupyter_webresearch.server.request_body import MAX_BATCH, MAX_URLS, MAX_VALUES
 
 IDENTITY = KernelIdentity("kernel-id", b"k" * 32)
@@ -35,6 +36,7 @@ HELLO = json.dumps(
         "session": "s",
         "timeout": 5,
         "save_timeout": 5,
+        "search_timeout": 5,
         "max_body": 9,
         "operations": ["fetch"],
     }
@@ -241,7 +243,7 @@ def test_each_connection_is_proven_anew(impostor: Callable[..., Impostor]) -> No
         b"\xff\n",
     ],
 )
-@pytest.mark.parametrize("operation", ["fetch", "fetch_many", "check_urls", "extract"])
+@pytest.mark.parametrize("operation", ["fetch", "fetch_many", "check_urls", "extract", "search", "providers"])
 def test_a_broken_answer_is_one_clear_error(impostor: Callable[..., Impostor], answer: bytes, operation: str) -> None:
     server = impostor(lambda request: honest(request) if b"hello" in request else http_answer(answer))
     client = ServerClient(server.address, IDENTITY)
@@ -252,6 +254,10 @@ def test_a_broken_answer_is_one_clear_error(impostor: Callable[..., Impostor], a
             client.fetch_many([REQUEST])
         elif operation == "check_urls":
             client.check_urls(["x"])
+        elif operation == "search":
+            client.search(SearchRequest("tides"))
+        elif operation == "providers":
+            client.providers()
         else:
             client.extract(b"x", url="https://example.org/")
     assert caught.value.code == "unreachable"
@@ -343,7 +349,7 @@ class Lost(client_module.Client):
         raise ServerLost
 
     fetch_many = extract = check_urls = save = fetch  # type: ignore[assignment]
-    operations = policy = change_policy = events = fetch  # type: ignore[assignment]
+    operations = policy = change_policy = events = search = providers = fetch  # type: ignore[assignment]
 
     def close(self) -> None:
         pass

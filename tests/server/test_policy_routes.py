@@ -51,7 +51,7 @@ def test_the_policy_is_told(call: Caller) -> None:
     assert answer.status == 200
     check("Policy", answer.json)
     assert answer.json["ceiling"]["reach"] == "internet:unrestricted"
-    assert answer.json["operations"] == ["fetch"]
+    assert answer.json["operations"] == ["fetch", "search"]
 
 
 def test_a_change_holds_for_the_caller_alone(server: ThreadServer, call: Caller, kernel: Kernel) -> None:
@@ -89,13 +89,13 @@ def test_a_change_that_is_not_understood_changes_nothing(call: Caller, body: Any
 
 
 def test_operations_are_what_is_on(server: ThreadServer, call: Caller, kernel: Kernel, web: Site) -> None:
-    assert call("GET", "webresearch/operations").json == {"operations": ["fetch"]}
+    assert call("GET", "webresearch/operations").json == {"operations": ["fetch", "search"]}
     off = call("POST", "webresearch/switch", {"operation": "fetch", "enabled": False})
-    assert (off.status, off.json) == (200, {"operations": []})
+    assert (off.status, off.json) == (200, {"operations": ["search"]})
     check("Operations", off.json)
     before = web.connections
-    assert call("GET", "webresearch/operations").json == {"operations": []}
-    assert call("POST", "webresearch/hello").json["operations"] == []
+    assert call("GET", "webresearch/operations").json == {"operations": ["search"]}
+    assert call("POST", "webresearch/hello").json["operations"] == ["search"]
     for answer in (
         call("POST", "webresearch/fetch", {"url": PAGE}),
         call("GET", "webresearch/saved/0123"),
@@ -106,7 +106,9 @@ def test_operations_are_what_is_on(server: ThreadServer, call: Caller, kernel: K
     (line,) = [line for line in lines if "error" in line]
     assert line["error"]["code"] == "disabled"
     assert web.connections == before
-    assert call("POST", "webresearch/switch", {"operation": None, "enabled": True}).json == {"operations": ["fetch"]}
+    assert call("POST", "webresearch/switch", {"operation": None, "enabled": True}).json == {
+        "operations": ["fetch", "search"]
+    }
     assert call("POST", "webresearch/fetch", {"url": f"{PAGE}?on-again"}).status == 200
 
 
@@ -114,7 +116,7 @@ def test_a_kernel_switches_nothing(server: ThreadServer, call: Caller, kernel: K
     for enabled in (False, True):
         answer = by_kernel(server, kernel, "POST", "switch", {"enabled": enabled})
         is_error(answer, 403, "unauthorized")
-    assert call("GET", "webresearch/operations").json == {"operations": ["fetch"]}
+    assert call("GET", "webresearch/operations").json == {"operations": ["fetch", "search"]}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_a_kernel_switches_nothing(server: ThreadServer, call: Caller, kernel: K
 )
 def test_a_switch_that_is_not_understood_switches_nothing(call: Caller, body: Any) -> None:
     is_error(call("POST", "webresearch/switch", body), 400, "bad_request")
-    assert call("GET", "webresearch/operations").json == {"operations": ["fetch"]}
+    assert call("GET", "webresearch/operations").json == {"operations": ["fetch", "search"]}
 
 
 # ------------------------------------------------------------------ journal
@@ -203,7 +205,7 @@ def test_the_authorizer_is_asked(server: ThreadServer, call: Caller, monkeypatch
         is_error(call("POST", f"webresearch/{route}", {"enabled": False}), 403, "unauthorized")
     assert asked == [("read", "webresearch"), ("write", "webresearch"), ("write", "webresearch")]
     monkeypatch.undo()
-    assert call("GET", "webresearch/operations").json == {"operations": ["fetch"]}
+    assert call("GET", "webresearch/operations").json == {"operations": ["fetch", "search"]}
 
 
 def test_when_to_ask_again_is_a_header_too(call: Caller) -> None:
