@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from jupyter_webresearch.errors import WebResearchError
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
     from jupyter_webresearch.page import Page
 
 __all__ = ["Outcomes"]
+
+ALIKE = 3
+"""Failures that say the same from which on they are shown in one line; each is in ``errors``."""
+
+RUNS = 5  # runs of numbers that such a line names
 
 
 class Outcomes(list["Page | WebResearchError"]):
@@ -46,14 +52,23 @@ class Outcomes(list["Page | WebResearchError"]):
         return {url: outcome for url, outcome in pairs if isinstance(outcome, WebResearchError)}
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
-        """Return number, state, title or message, and URL of each."""
-        rows = []
-        for number, (url, outcome) in enumerate(zip(self.urls, self, strict=True)):
-            if isinstance(outcome, WebResearchError):
-                rows.append((str(number), outcome.code, one_line(outcome.message, 200), one_line(url, 2048)))
-            else:
-                rows.append((str(number), str(outcome.status), one_line(outcome.title, 200), outcome.url))
-        return rows
+        """Return number, state, title or message, and URL of each; of many failures alike one row for all."""
+        alike: dict[object, list[int]] = {}
+        for number, outcome in enumerate(self):
+            alike.setdefault(_kind_of(outcome, number), []).append(number)
+        apart = [[number] for numbers in alike.values() if len(numbers) < ALIKE for number in numbers]
+        together = [numbers for numbers in alike.values() if len(numbers) >= ALIKE]
+        return [self._row(numbers) for numbers in sorted(apart + together)]
+
+    def _row(self, numbers: list[int]) -> tuple[str, str, str, str]:
+        url, outcome = self.urls[numbers[0]], self[numbers[0]]
+        if not isinstance(outcome, WebResearchError):
+            return str(numbers[0]), str(outcome.status), one_line(outcome.title, 200), outcome.url
+        # Of some that say when to try again, the one that waits longest.
+        told = max((self[number] for number in numbers), key=_wait)
+        message = one_line(told.message, 200) if isinstance(told, WebResearchError) else ""
+        count = f"{len(numbers)} URLs, the first is " if len(numbers) > 1 else ""
+        return _ranges(numbers), outcome.code, message, count + one_line(url, 2048)
 
     def __repr__(self) -> str:
         lines = [f"{number:>3}  {state:<18} {text}  {url}".rstrip() for number, state, text, url in self._rows()]
@@ -73,3 +88,27 @@ class Outcomes(list["Page | WebResearchError"]):
             "text/markdown": f"{OPEN}\n\n{self._summary()}\n\n{table}\n\n{CLOSE}",
             "text/plain": repr(self),
         }
+
+
+def _kind_of(outcome: Page | WebResearchError, number: int) -> object:
+    """Return what is equal for failures that say the same, apart from the seconds to wait."""
+    if not isinstance(outcome, WebResearchError):
+        return number
+    message = outcome.message if outcome.retry_after is None else re.sub(r"\d[\d,.]*", "#", outcome.message)
+    return outcome.code, message
+
+
+def _wait(outcome: Page | WebResearchError) -> float:
+    return (outcome.retry_after or 0.0) if isinstance(outcome, WebResearchError) else 0.0
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Return ascending numbers as ``0, 3-9``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:RUNS]]
+    return ", ".join([*shown, "..."] if len(runs) > RUNS else shown)

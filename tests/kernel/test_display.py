@@ -425,6 +425,30 @@ def test_outcomes_show_a_table() -> None:
     assert list(outcomes.errors) == ["http://10.0.0.1/", "https://b.example/"]
 
 
+def test_failures_that_say_the_same_are_one_line() -> None:
+    def full(seconds: int) -> Refused:
+        return Refused("over_budget", f"at most 60; try again in {seconds} s", retry_after=float(seconds))
+
+    urls = [f"https://a.example/{number}" for number in range(10)]
+    gone = [Failed("unresolved", f"{number}.example has no address") for number in range(2)]
+    read = page(PARAGRAPH, title="Tides")
+    outcomes = Outcomes(urls, [full(51), read, gone[0], full(52), full(53), gone[1], full(52), read, read, full(50)])
+    assert repr(outcomes).split("\n") == [
+        "3 of 10 pages read, 7 not",
+        "0, 3-4, 6, 9  over_budget        at most 60; try again in 53 s  5 URLs, the first is https://a.example/0",
+        "  1  200                Tides  https://www.example.org/tides",
+        "  2  unresolved         0.example has no address  https://a.example/2",
+        "  5  unresolved         1.example has no address  https://a.example/5",
+        "  7  200                Tides  https://www.example.org/tides",
+        "  8  200                Tides  https://www.example.org/tides",
+    ]
+    markdown = outcomes._repr_mimebundle_()["text/markdown"]
+    assert markdown.count("over_budget") + markdown.count("over\\_budget") == 1
+    assert list(outcomes.errors) == [urls[number] for number in (0, 2, 3, 4, 5, 6, 9)]
+    scattered = Outcomes(urls, [full(9) if number % 2 else read for number in range(10)])
+    assert "1, 3, 5, 7, 9  over_budget" in repr(scattered)
+
+
 def test_settings_that_cannot_be_read_do_not_hide_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUPYTER_WEBRESEARCH_WEBDISPLAY_MAX_CHARS", "not a number")
     display.settings.cache_clear()
