@@ -104,11 +104,6 @@ class Engine:
                 session = self._sessions[session_id] = Session(session_id, self.settings.fetch, account)
             return session
 
-    def session_ids(self) -> list[str]:
-        """Return the ids of the sessions that exist."""
-        with self._lock:
-            return list(self._sessions)
-
     def drop_session(self, session_id: str, *, ended: bool = True) -> None:
         """Cancel what runs in a session and delete what it stored; an unknown id is no error.
 

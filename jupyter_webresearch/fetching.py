@@ -20,7 +20,7 @@ from jupyter_webresearch.config import WebFetch
 from jupyter_webresearch.errors import CODES, BadInput, Failed, WebResearchError
 from jupyter_webresearch.extraction.pool import ExtractionPool
 from jupyter_webresearch.kinds import kind_of, overflow_of
-from jupyter_webresearch.models import Extraction, FetchRequest, OnPhase, Saved, Source
+from jupyter_webresearch.models import READS, Extraction, FetchRequest, OnPhase, Saved, Source
 from jupyter_webresearch.net.answer import ByteSink, Disposition, ResponseHead
 from jupyter_webresearch.net.body import not_written
 from jupyter_webresearch.net.file_name import offered_name
@@ -44,7 +44,6 @@ from jupyter_webresearch.store import Spool
 
 __all__ = ["Fetcher"]
 
-SAFE = ("GET", "HEAD")  # RFC 9110 section 9.2.1; OPTIONS and TRACE are not reads of a page
 ERROR_BODY = 64 * 1024  # of an error answer that is no text: read and thrown away, to learn nothing more from it
 BODILESS = (204, 205)
 
@@ -167,7 +166,7 @@ class Fetcher:
                 return await self._save(operation, session, request, on_phase, deadline)
         # Hashing a body of megabytes would hold up the loop.
         key = await asyncio.to_thread(_key, request) if request.body else _key(request)
-        if request.method in SAFE and not request.fresh:
+        if request.method in READS and not request.fresh:
             async with session.turn(key, on_phase):
                 return await self._read(operation, session, request, key, on_phase, deadline)
         return await self._read(operation, session, request, key, on_phase, deadline)
@@ -213,7 +212,7 @@ class Fetcher:
             if session.newest_was_dropped(key):
                 raise _dropped()
             return session.newest(key)
-        if request.method not in SAFE:
+        if request.method not in READS:
             return None
         return session.recent(key, self._clock.monotonic())
 
@@ -233,7 +232,7 @@ class Fetcher:
         page = page_of(got)
         record = Record(got.head.charset_label, self._clock.monotonic(), got.url, retry_after=got.retry_after)
         await session.put(record, {"page": encoded_page(page), "body": got.body}, new=True)
-        answer_again = is_success(page.status) and request.method in SAFE
+        answer_again = is_success(page.status) and request.method in READS
         session.remember(key, record, shown=_is_shown(page, request), answer_again=answer_again)
         return record, page, got.body
 
@@ -452,7 +451,7 @@ def _absolute(url: str) -> str:
 
 def _is_shown(page: Page, request: FetchRequest) -> bool:
     """Whether an answer is returned as a Page, and not raised as an error that carries it."""
-    return is_success(page.status) or request.any_status or request.method not in SAFE
+    return is_success(page.status) or request.any_status or request.method not in READS
 
 
 def _dropped() -> Failed:

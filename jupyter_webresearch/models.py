@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PHASES",
+    "READS",
     "Charset",
     "Extraction",
     "FetchRequest",
@@ -31,6 +32,9 @@ __all__ = [
 
 PHASES = ("queued", "resolving", "connecting", "receiving", "extracting")
 """The phases of an operation, in order; each reaches the caller as it begins."""
+
+READS = ("GET", "HEAD")
+"""Methods that change nothing (RFC 9110, 9.2.1); OPTIONS and TRACE do not either, but read no page."""
 
 OnPhase = Callable[[str], None]
 """Called on the engine's loop with one of :data:`PHASES`; must not block."""

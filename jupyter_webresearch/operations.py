@@ -16,6 +16,7 @@ from jupyter_webresearch.clock import Clock
 from jupyter_webresearch.errors import Failed, Refused, WebResearchError
 from jupyter_webresearch.journal.event import Event
 from jupyter_webresearch.journal.journal import Journal
+from jupyter_webresearch.models import READS
 from jupyter_webresearch.page import Page
 from jupyter_webresearch.policy.gate import Gate, Policy
 from jupyter_webresearch.policy.policy_change import Grant
@@ -30,8 +31,6 @@ EXCERPT = 200
 
 LONGEST_URL = 8 * MAX_URL
 """Characters of a URL that is still redacted, which takes the loop's time; a longer one is refused anyway."""
-
-READS = ("GET", "HEAD")
 
 
 class Operation:

@@ -318,7 +318,7 @@ def test_dropping_a_session_cancels_what_runs_in_it(reader: Reader, site: Site) 
     engine.drop_session(reader.session.id)
     with pytest.raises((concurrent.futures.CancelledError, WebResearchError)):
         future.result(30)
-    assert reader.session.id not in engine.session_ids()
+    assert reader.session.id not in engine._sessions
 
 
 def test_the_deadline_holds_for_the_whole(make_engine: EngineMaker) -> None:

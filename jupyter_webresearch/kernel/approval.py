@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jupyter_webresearch.errors import Refused, WebResearchError
-from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.models import READS, FetchRequest
 from jupyter_webresearch.policy.policy_change import PolicyChange
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ __all__ = ["Approval", "Ask", "ask_at_terminal", "ask_in_shell", "question"]
 
 T = TypeVar("T")
 
-SAFE = ("GET", "HEAD")
 TRIES = 3  # answers that are neither yes nor no, after which it is a no
 AGAIN = "y or n? "
 
@@ -192,7 +191,7 @@ def _can_be_sent_again(request: FetchRequest, host: str) -> bool:
     """Whether sending a request anew changes nothing: it only reads, or was stopped before its first hop."""
     from jupyter_webresearch.policy.urls import parse_url
 
-    return request.method.upper() in SAFE or parse_url(request.url).host == host.strip("[]")
+    return request.method.upper() in READS or parse_url(request.url).host == host.strip("[]")
 
 
 def _saying(error: Refused, more: str) -> Refused:

@@ -14,6 +14,7 @@ from jupyter_webresearch.kernel.inert import CLOSE, OPEN, link, literal
 from jupyter_webresearch.kernel.json_form import indented
 from jupyter_webresearch.kernel.plain_form import wrapped
 from jupyter_webresearch.kinds import kind_of
+from jupyter_webresearch.models import READS
 
 if TYPE_CHECKING:
     from jupyter_webresearch.config import WebDisplay
@@ -187,7 +188,7 @@ def _closing(page: Page, cut: int) -> tuple[str, str] | None:
     ways = []
     if cut < held:
         ways.append(("show()", f"of this Page shows all {held:,} characters of this part"))
-    if page.source.method in ("GET", "HEAD") and page.source.requested:
+    if page.source.method in READS and page.source.requested:
         again = f"%webfetch {one_line(page.source.requested, 2048)} --offset {window.offset + cut}"
         ways.append((again + " --raw" * _is_raw(page), "reads on"))
     elif window.truncated:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jupyter_webresearch import __version__
 from jupyter_webresearch.config import WebFetch
 from jupyter_webresearch.errors import BadInput
-from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.models import READS, FetchRequest
 from jupyter_webresearch.net.decoding import ACCEPT_ENCODING
 
 __all__ = ["ACCEPT", "check_request", "outgoing_headers", "user_agent"]
@@ -41,7 +41,6 @@ _REFUSED = frozenset(
 _REFUSED_PREFIXES = ("proxy-", "metadata", "x-aws-ec2-metadata-")
 # Servers that take the method from here would change something at what was let out as a read.
 _METHODS_INSTEAD = frozenset({"x-http-method", "x-http-method-override", "x-method-override", "http-method-override"})
-_READS = ("GET", "HEAD")
 _DECODABLE = {"gzip", "x-gzip", "deflate", "br", "identity"}
 
 
@@ -64,7 +63,7 @@ def check_request(request: FetchRequest, max_body: int) -> None:
         raise BadInput("blocked_method", f"the method {request.method[:40]!r} is not sent")
     for name, value in request.headers:
         _check_header(name, value)
-        if request.method.upper() in _READS and _plain(name) in _METHODS_INSTEAD:
+        if request.method.upper() in READS and _plain(name) in _METHODS_INSTEAD:
             raise BadInput("blocked_header", f"the header {name[:80]} is not sent with {request.method.upper()}")
     size = sum(len(name) + len(_encode(value)) for name, value in request.headers)
     if size > MAX_HEADER_BYTES:

@@ -17,7 +17,7 @@ import httpx
 from jupyter_webresearch.clock import Clock
 from jupyter_webresearch.config import WebFetch
 from jupyter_webresearch.errors import BadInput, Failed, Refused, WebResearchError
-from jupyter_webresearch.models import FetchRequest, Hop, OnPhase
+from jupyter_webresearch.models import READS, FetchRequest, Hop, OnPhase
 from jupyter_webresearch.net.answer import Disposition, ResponseHead, Retrieved
 from jupyter_webresearch.net.body import Body, BodyReader, too_large
 from jupyter_webresearch.net.content_type import SNIFF_BYTES, needs_sniffing, parse_content_type, sniff
@@ -249,7 +249,7 @@ class Retriever:
 
     def _wait(self, response: httpx.Response, step: _Step, chain: _Chain, deadline: float) -> float | None:
         """Return the seconds after which to ask once more, or None when the answer is final."""
-        if chain.retried or step.method not in ("GET", "HEAD"):
+        if chain.retried or step.method not in READS:
             return None
         wait = self._retry_after(response.status_code, response.headers.get("retry-after", ""))
         if wait is None or self._clock.monotonic() + wait + RETRY_MARGIN > deadline:

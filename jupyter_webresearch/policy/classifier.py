@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from jupyter_webresearch.clock import Clock
 from jupyter_webresearch.config import WebClassifier
 from jupyter_webresearch.errors import Refused, WebResearchError
+from jupyter_webresearch.models import READS
 from jupyter_webresearch.net.endpoint import EndpointStatus
 from jupyter_webresearch.policy.judgement import SYSTEM_PROMPT, Judgement, Question, read_judgement
 
@@ -24,7 +25,6 @@ __all__ = ["Classifier", "Judgement"]
 REMEMBERED = 1000
 """Judgements of one session that are kept."""
 
-_READS = ("GET", "HEAD")
 # What some servers and models refuse with 400 or 422 is left out, one thing after another.
 _FORMS: tuple[dict[str, Any], ...] = (
     {"temperature": 0, "response_format": {"type": "json_object"}},
@@ -78,20 +78,6 @@ class Classifier:
         """Whether there is a model to ask."""
         return self._endpoint is not None and bool(self._settings.url)
 
-    async def check(
-        self, *, session: str, kind: str, method: str, url: str, body: bytes | None, task: str
-    ) -> Judgement | None:
-        """Judge a request, and :meth:`decide`; for parameters and return value see :meth:`judge`.
-
-        Raises
-        ------
-        Refused
-            ``classifier``.
-        """
-        judgement = await self.judge(session=session, kind=kind, method=method, url=url, body=body, task=task)
-        self.decide(judgement, method)
-        return judgement
-
     async def judge(
         self, *, session: str, kind: str, method: str, url: str, body: bytes | None, task: str
     ) -> Judgement | None:
@@ -138,7 +124,7 @@ class Classifier:
         if not self.is_on:
             return
         if judgement is None:
-            if method.upper() in _READS:
+            if method.upper() in READS:
                 return
             raise Refused(
                 "classifier",

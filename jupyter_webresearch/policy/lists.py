@@ -13,6 +13,7 @@ from typing import Any
 
 from jupyter_webresearch.config import WebPolicy
 from jupyter_webresearch.errors import BadInput, Refused
+from jupyter_webresearch.models import READS
 from jupyter_webresearch.policy.addresses import parse_address
 from jupyter_webresearch.policy.asks import NOWHERE, Asks, NotebookAsk
 from jupyter_webresearch.policy.egress import UNRESTRICTED, Dropped, HostEntry, HostList
@@ -23,7 +24,6 @@ from jupyter_webresearch.policy.policy_change import MAX_ENTRIES, Grant, PolicyC
 __all__ = ["Asks", "Grant", "Lists", "NotebookAsk", "PolicyChange", "on_hub"]
 
 _ANYWHERE = HostList((HostEntry(UNRESTRICTED),))
-_READS = ("GET", "HEAD")
 
 _CEILING = "WebPolicy.ceiling"
 _ASK = "WebPolicy.ask"
@@ -90,7 +90,7 @@ class Lists:
         Refused
             ``not_allowed``, ``needs_approval`` with the host to ask a person about, or ``acting_not_allowed``.
         """
-        if method.upper() not in _READS and (agent or self._writing_is_acting):
+        if method.upper() not in READS and (agent or self._writing_is_acting):
             self.check_acting(host, asks)
         else:
             self._check_reading(host, asks)

@@ -2,6 +2,11 @@
 
 Hostile text: any site serves any bytes. Everything is read as bytes and compared in one percent-encoded ASCII form,
 reading takes one pass, and matching one pattern takes no backtracking, so that no file costs more than its size.
+
+Protego, the usual library, is not used, because what had to be corrected around it is all of it. Measured with 0.7.0:
+of the 152 cases of ``tests/cases/robots_cases.json`` it fails five (r032, r033, r035, r043, r193); its parser keeps
+every rule for every agent, so that a hostile file of 64 KiB took 12.7 s and 563 MiB, and one of 512 KiB would take
+about 14 minutes; and its matcher can't say which rule decided, which a refusal names.
 """
 
 from __future__ import annotations

@@ -40,6 +40,13 @@ def classifier(api: ChatAPI, *, key: Any = "", clock: Clock | None = None, **set
     return Classifier(own, Endpoint(transport, fetch, clock, own.url, key=key), clock)
 
 
+async def check(judge: Classifier, **asked: Any) -> Judgement | None:
+    """Have a request judged and decided on, as an operation's gate does."""
+    judgement = await judge.judge(**asked)
+    judge.decide(judgement, asked["method"])
+    return judgement
+
+
 def request(**different: Any) -> dict[str, Any]:
     asked = {
         "session": "s",
@@ -58,7 +65,7 @@ def completion(text: Any) -> dict[str, Any]:
 
 async def test_it_is_asked_as_the_api_wants_it() -> None:
     async with ChatAPI(key="operator's") as api:
-        judged = await classifier(api, key=lambda: "operator's").check(**request(method="post", body=b"a=1"))
+        judged = await check(classifier(api, key=lambda: "operator's"), **request(method="post", body=b"a=1"))
         assert judged == Judgement("allow", 0.1, "other", "fine")
         [payload] = api.payloads
         assert (payload["model"], payload["temperature"]) == ("judge", 0)
@@ -126,10 +133,10 @@ async def test_what_is_refused(says: str, refused: bool) -> None:
         judge = classifier(api)
         for method in ("GET", "HEAD", "POST", "DELETE"):
             if not refused:
-                assert await judge.check(**request(method=method)) is not None
+                assert await check(judge, **request(method=method)) is not None
                 continue
             with pytest.raises(Refused) as caught:
-                await judge.check(**request(method=method))
+                await check(judge, **request(method=method))
             assert (caught.value.code, caught.value.setting) == ("classifier", "WebClassifier.threshold")
 
 
@@ -137,7 +144,7 @@ async def test_the_threshold_is_the_operators() -> None:
     async with ChatAPI() as api:
         api.says = verdict("allow", 0.3)
         with pytest.raises(Refused):
-            await classifier(api, threshold=0.3).check(**request())
+            await check(classifier(api, threshold=0.3), **request())
 
 
 async def test_a_refusal_says_what_and_why() -> None:
@@ -145,7 +152,7 @@ async def test_a_refusal_says_what_and_why() -> None:
         api.says = verdict("refuse", 0.934, "exfiltration", HOSTILE)
         judge = classifier(api)
         with pytest.raises(Refused) as caught:
-            await judge.check(**request())
+            await check(judge, **request())
         message = caught.value.message
         assert message.startswith(
             "the classifier judged against it (exfiltration, score 0.93): [31mred[0m gnp.exe # Head"
@@ -256,10 +263,10 @@ def test_reasons_become_one_short_line() -> None:
 
 async def passes_reads_only(judge: Classifier, **different: Any) -> None:
     for method in ("GET", "HEAD", "get"):
-        assert await judge.check(**request(method=method, **different)) is None
+        assert await check(judge, **request(method=method, **different)) is None
     for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CLICK"):
         with pytest.raises(Refused, match="did not answer") as caught:
-            await judge.check(**request(method=method, **different))
+            await check(judge, **request(method=method, **different))
         assert caught.value.code == "classifier"
 
 
@@ -361,8 +368,8 @@ DIFFERENT = [
 async def test_the_same_question_is_asked_once(different: dict[str, Any]) -> None:
     async with ChatAPI() as api:
         judge = classifier(api)
-        first = await judge.check(**request())
-        assert await judge.check(**request(**different)) is first
+        first = await check(judge, **request())
+        assert await check(judge, **request(**different)) is first
         assert len(api.payloads) == 1
 
 
@@ -370,7 +377,7 @@ async def test_the_same_question_is_asked_once(different: dict[str, Any]) -> Non
 async def test_another_question_is_asked(different: dict[str, Any]) -> None:
     async with ChatAPI() as api:
         judge = classifier(api)
-        await judge.check(**request())
+        await check(judge, **request())
         await judge.judge(**request(**different))
         assert len(api.payloads) == 2
 
@@ -418,7 +425,7 @@ async def test_a_refusal_is_remembered_too() -> None:
         judge = classifier(api)
         for _ in range(3):
             with pytest.raises(Refused):
-                await judge.check(**request())
+                await check(judge, **request())
         assert len(api.payloads) == 1
 
 
@@ -436,7 +443,7 @@ async def test_equal_questions_at_once_share_one_call() -> None:
     async with ChatAPI() as api:
         api.held = True
         judge = classifier(api)
-        asking = [asyncio.create_task(judge.check(**request(kind=kind))) for kind in ("fetch", "search", "image") * 10]
+        asking = [asyncio.create_task(check(judge, **request(kind=kind))) for kind in ("fetch", "search", "image") * 10]
         await api.asked(1)
         asking[0].cancel()  # whoever began does not have to stay
         api.release()
@@ -511,6 +518,6 @@ async def test_off_it_asks_nobody_and_refuses_nothing() -> None:
     judge = Classifier(WebClassifier(), None, SystemClock())
     assert not judge.is_on
     for method in ("GET", "POST"):
-        assert await judge.check(**request(method=method)) is None
+        assert await check(judge, **request(method=method)) is None
     judge.decide(None, "POST")
     assert judge._known == {}

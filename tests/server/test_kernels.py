@@ -371,17 +371,17 @@ def test_a_restart_keeps_the_session(server: ThreadServer, session: Kernel, call
     assert session.run(f"print(web.fetch({url!r}).cached_seconds is not None)").strip() == "True"
     assert len(web.seen) == before
     server.on_loop(server.extension.life.sweep)
-    assert f"kernel:{session.id}" in server.on_loop(server.extension.engine).session_ids()
+    assert f"kernel:{session.id}" in server.on_loop(server.extension.engine)._sessions
 
 
 def test_a_shutdown_ends_the_session(server: ThreadServer, call: Caller) -> None:
     kernel = start_kernel(call, server.folders.runtime)
     kernel.run(CONNECT + f"web.fetch({ARTICLE!r})")
     engine = server.on_loop(server.extension.engine)
-    assert f"kernel:{kernel.id}" in engine.session_ids()
+    assert f"kernel:{kernel.id}" in engine._sessions
     kernel.close()
     assert call("DELETE", f"api/kernels/{kernel.id}").status == 204
-    wait_until(lambda: f"kernel:{kernel.id}" not in engine.session_ids())
+    wait_until(lambda: f"kernel:{kernel.id}" not in engine._sessions)
     answer, _ = signed(server, identity(kernel))
     assert (answer.status, answer.json["message"]) == (403, "this server has no such kernel")
 
@@ -391,7 +391,7 @@ def test_a_kernel_that_vanished_is_swept(server: ThreadServer) -> None:
     engine.session("kernel:vanished")
     server.on_loop(lambda: server.extension.life.saw_kernel("vanished"))
     server.on_loop(server.extension.life.sweep)
-    assert "kernel:vanished" not in engine.session_ids()
+    assert "kernel:vanished" not in engine._sessions
 
 
 def test_a_kernel_that_ends_while_it_asks_leaves_no_session(
@@ -408,4 +408,4 @@ def test_a_kernel_that_ends_while_it_asks_leaves_no_session(
     answer, _ = signed(server, identity(raw), route="fetch", body=json.dumps({"url": ARTICLE}).encode())
     assert answer.status == 200
     server.on_loop(life.sweep)
-    assert f"kernel:{raw.id}" not in server.on_loop(server.extension.engine).session_ids()
+    assert f"kernel:{raw.id}" not in server.on_loop(server.extension.engine)._sessions
