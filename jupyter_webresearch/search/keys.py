@@ -5,17 +5,15 @@ No value stands in a repr, an error or a listing.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from jupyter_webresearch.errors import Failed, WebResearchError
 from jupyter_webresearch.journal.private import exists_private
+from jupyter_webresearch.replaced_file import replace_file
 from jupyter_webresearch.search.builtin import About
 from jupyter_webresearch.secrets_source import MAX_SECRET, read_secret
 
@@ -97,19 +95,8 @@ class KeyFile:
             ``config`` as of :meth:`read`, and when it can't be written.
         """
         written = json.dumps({**self.read(), **values}, indent=2, ensure_ascii=False)
-        draft = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                    file.write(written + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                draft.replace(self.path)
-            finally:
-                with contextlib.suppress(FileNotFoundError):
-                    draft.unlink()
+            replace_file(self.path, written + "\n")
         except OSError as error:
             raise Failed("config", f"{self.path} can't be written: {error.strerror}") from None
 

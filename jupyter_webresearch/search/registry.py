@@ -161,6 +161,23 @@ class Registry:
                 declared.setdefault(each, Variable(each))
         return list(declared.values())
 
+    def plugin(self, name: str) -> Plugin:
+        """Return the plugin that is called so or has a provider of that name, without running anybody's code.
+
+        Raises
+        ------
+        BadInput
+            ``provider_unavailable`` when there is none.
+        """
+        found = self._found()[::-1]  # folders first, as they count first
+        named = [plugin for plugin in found if plugin.name == name] or [p for p in found if name in p.provides]
+        if named:
+            return named[0]
+        if name in BUILTIN:
+            message = f"{name} comes with the package and is no plugin: it is asked where it is configured or named"
+            raise BadInput("provider_unavailable", message, setting="")
+        raise BadInput("provider_unavailable", f"there is no plugin {name[:64]!r}; `{COMMAND}` lists them", setting="")
+
     def close(self) -> None:
         """End the plugins' loops."""
         with self._lock:
@@ -266,9 +283,11 @@ class Registry:
         """Return the plugins; the code of those that are enabled is run when this is called first."""
         with self._lock:
             if self._running is None:
-                found = [*find_packages(self._entry_points), *find_folders(self._folder)]
-                self._running = tuple(self._run(plugin) for plugin in found)
+                self._running = tuple(self._run(plugin) for plugin in self._found())
             return self._running
+
+    def _found(self) -> list[Plugin]:
+        return [*find_packages(self._entry_points), *find_folders(self._folder)]
 
     def _run(self, plugin: Plugin) -> _Running:
         listed = plugin.origin == "entry point" or plugin.name in self._settings.enabled_plugins
