@@ -244,19 +244,23 @@ def test_without_a_server_the_settings_are_named(run: Any) -> None:
     assert "WebPolicy.disabled_operations" in err
 
 
-def test_each_server_is_asked_and_the_token_goes_in_a_header_only(server: ThreadServer, run: Any) -> None:
+def test_each_server_is_asked_with_its_own_token_and_in_a_header_only(
+    server: ThreadServer, run: Any, impostor: Callable[[], tuple[int, bytes]]
+) -> None:
     runtime = server.folders.runtime
     info = json.loads(next(runtime.glob("jpserver-*.json")).read_text())
-    for name, changed in {"gone": {"port": 1}, "wrong": {"token": "wrong"}, "none": {"token": ""}}.items():
-        changed = {"base_url": f"/user/a%40b/../a%40b/{name}/" if name == "gone" else info["base_url"], **changed}
+    others = {"gone": {"port": 1}, "other": {"port": impostor()[0], "base_url": "/", "token": "planted"}}
+    for name, changed in others.items():
         (runtime / f"jpserver-{name}.json").write_text(json.dumps({**info, **changed}))
-    (runtime / "jpserver-wrong.json").unlink()
-    (runtime / "jpserver-none.json").unlink()
     status, out, err = run("disable")
     assert status == 1
-    assert "unreachable" in err
+    assert err.count("unreachable") == 2
     assert out.endswith("\toff: everything\n")
-    assert info["token"] not in out + err
+    request_line, *headers = impostor()[1].decode().split("\r\n")
+    assert request_line == "POST /webresearch/switch HTTP/1.1"
+    assert "Authorization: token planted" in headers
+    assert info["token"] not in out + err + impostor()[1].decode()
+    assert "planted" not in out + err
 
 
 @pytest.mark.parametrize(("token", "said"), [("wrong", "unauthorized"), ("", "gives its user no token")])
