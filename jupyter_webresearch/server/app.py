@@ -27,7 +27,6 @@ from jupyter_webresearch.server.kernel_auth import ProofVerifier
 from jupyter_webresearch.server.notebook_metadata import NotebookMetadata
 from jupyter_webresearch.server.notebook_of_kernel import NotebookOfKernel
 from jupyter_webresearch.server.session_life import KERNEL_ACTIONS, SessionLife
-from jupyter_webresearch.start_checks import check_start
 from jupyter_webresearch.surfaces import offered
 
 if TYPE_CHECKING:
@@ -93,6 +92,8 @@ class WebResearchApp(ExtensionApp):
         Jupyter logs an extension's exception and starts without it. A server whose guard is not the one that its
         operator wrote must not start, so the process is ended here.
         """
+        from jupyter_webresearch.start_checks import check_start
+
         try:
             _reject_misplaced(serverapp.config, serverapp.cli_config)
             self._web_settings = load_settings(cli=serverapp.cli_config)
