@@ -10,7 +10,7 @@ from traitlets.config import Configurable
 
 from jupyter_webresearch.config import CONFIGURABLES, settings_of
 from jupyter_webresearch.config_loading import Explained, explain
-from jupyter_webresearch.errors import CODES
+from jupyter_webresearch.errors import CODES, ErrorCode
 
 FOLDER = Path(__file__).parent
 
@@ -150,9 +150,16 @@ Magics, the Python API, the command line and REST end with the same codes. On th
 one line on standard error, in REST in the body `{"message", "reason", "code"}`, in Python in `error.code`. Programs
 should compare the code, never the message. No message holds an address that a name resolves to.
 
-| code | what happened | HTTP status | governed by | worth a retry |
-|---|---|---|---|---|
+The message says more than this table, and what to do in the case at hand. "Worth a retry" means that the same request
+can succeed later. That goes for every error that carries `retry_after`, in so many seconds: `over_budget` has it where
+a window frees, and has none where a total is used up, which no waiting changes.
+
+| code | what happened | what to do | HTTP status | governed by | worth a retry |
+|---|---|---|---|---|---|
 """
+
+
+SOMETIMES_RETRYABLE = ("over_budget", "robots")
 
 
 def settings_page() -> str:
@@ -168,11 +175,17 @@ def settings_page() -> str:
 def errors_page() -> str:
     """Return docs/errors.md."""
     rows = [
-        f"| `{row.code}` | {row.meaning} | {row.status} | {f'`{row.setting}`' if row.setting else ''} | "
-        f"{'yes' if row.retryable else ''} |\n"
+        f"| `{row.code}` | {row.meaning} | {row.remedy} | {row.status} | {f'`{row.setting}`' if row.setting else ''} | "
+        f"{_retry(row)} |\n"
         for row in CODES.values()
     ]
     return ERRORS + "".join(rows)
+
+
+def _retry(row: ErrorCode) -> str:
+    if row.code in SOMETIMES_RETRYABLE:
+        return "after `retry_after`, if it has one"
+    return "yes" if row.retryable else ""
 
 
 def _summary(cls: type[Configurable]) -> str:

@@ -42,6 +42,60 @@ class ErrorCode:
     setting: str | None = None
     retryable: bool = False
 
+    @property
+    def remedy(self) -> str:
+        """What to do, in a few words; empty where only the message can tell, or nothing helps."""
+        return _REMEDIES.get(self.code, "")
+
+
+_REMEDIES = {
+    "bad_request": "correct the argument that the message names",
+    "invalid_url": "write the URL in full, as a browser shows it",
+    "request_too_large": "send less, or raise the setting",
+    "blocked_method": "use another method",
+    "blocked_header": "leave the header out",
+    "provider_unavailable": "ask another provider, or configure this one",
+    "unsupported_scheme": "look for an http or https address of the same",
+    "blocked_host": "use the site's public name",
+    "blocked_port": "use the site's usual port; whoever runs this can allow another",
+    "blocked_address": "check the name; whoever runs this can allow a private network",
+    "disabled": "whoever switched it off can switch it on",
+    "not_allowed": "ask for the host by `%webresearch allow HOST`, inside the operator's list",
+    "needs_approval": "answer the question, or `%webresearch allow HOST`",
+    "acting_not_allowed": "`%webresearch allow-actions HOST`, inside the operator's list",
+    "robots": "use another source, or ask the site's owner",
+    "over_budget": "wait as long as the message says; where it says nothing, whoever runs this can raise the budget",
+    "classifier": "say what the work is for by `%webresearch task`, or leave it",
+    "blocked": "use another source, or ask the person",
+    "insecure_redirect": "without headers and body it is read, if that will do",
+    "redirect_refused": "send it to where the redirect leads, if you trust that",
+    "too_many_redirects": "look at the URL in a browser; some sites go round for ever without cookies",
+    "unresolved": "check how the host is written",
+    "unreachable": "check host and port",
+    "tls": "check the host; authorities of your own go into `WebPolicy.ca_bundle`",
+    "timeout": "try again, or raise the setting",
+    "headers_too_large": "raise the setting, if you trust the site",
+    "search_failed": "the message says why each provider gave none; ask others",
+    "http_status": "`--any-status` gives the page that came with it",
+    "rate_limited": "wait as long as the message says",
+    "proxy_failed": "correct the setting; `jupyter webresearch doctor` tries it",
+    "proxy_auth": "correct the setting; `jupyter webresearch doctor` tries it",
+    "tls_intercepted": "name the proxy's authorities in the setting",
+    "budget_unavailable": "mend the storage; `jupyter webresearch doctor` tries it",
+    "journal_unavailable": "make room for it, or let operations go on without it",
+    "credential_unavailable": "correct the setting; `jupyter webresearch doctor` tries it",
+    "too_large": "keep the file with `--save PATH`, or raise the setting",
+    "unsupported_content": "keep the file with `--save PATH`",
+    "no_text": "`--raw` gives the source",
+    "too_complex": "`--raw` gives the source",
+    "extraction_failed": "try again; `--raw` gives the source",
+    "bad_offset": "begin before the end, which the page's window tells",
+    "save_refused": "name a plain file inside the folder",
+    "file_exists": "name another, or add `--force`",
+    "config": "correct the setting that the message names",
+    "unauthorized": "log in to the server, or restart the kernel",
+    "internal": "report it, with what the log says",
+}
 
 _ROWS = (
     # What the caller wrote can't be read.

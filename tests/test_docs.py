@@ -14,7 +14,9 @@ from traitlets.config.loader import KVArgParseConfigLoader
 from jupyter_webresearch.config import CONFIGURABLES, environment_name, settings_of
 from jupyter_webresearch.config_loading import load_settings
 from jupyter_webresearch.config_sources import command_line_config
-from jupyter_webresearch.errors import CODES
+from jupyter_webresearch.errors import _REMEDIES, CODES
+from jupyter_webresearch.kernel.command_line import OPTIONS
+from jupyter_webresearch.kernel.research_subcommands import SUBCOMMANDS
 from jupyter_webresearch.reading import MAX_CHARS
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -48,6 +50,24 @@ def test_every_code_is_there(generator):
     assert codes == list(CODES)
 
 
+def test_what_to_do_is_said_of_codes_that_there_are(generator):
+    page = generator["errors_page"]()
+    assert set(_REMEDIES) <= set(CODES)
+    for code, remedy in _REMEDIES.items():
+        assert re.search(rf"^\| `{code}` \| [^|]+ \| {re.escape(remedy)} \|", page, re.MULTILINE)
+        assert not remedy.endswith(".")
+
+
+def test_options_and_commands_that_are_told_exist():
+    told = " ".join(_REMEDIES.values())
+    options = set(re.findall(r"--[\w-]+", told))
+    assert options
+    assert options <= set(OPTIONS)
+    assert set(re.findall(r"%webresearch ([\w-]+)", told)) <= set(SUBCOMMANDS)
+    names = {f"{cls.__name__}.{name}" for cls in CONFIGURABLES for name in settings_of(cls)}
+    assert set(re.findall(r"Web\w+\.\w+", told)) <= names
+
+
 def test_every_setting_that_a_code_names_exists():
     names = {f"{cls.__name__}.{name}" for cls in CONFIGURABLES for name in settings_of(cls)}
     names |= {cls.__name__ for cls in CONFIGURABLES}  # where each case has a setting of its own
@@ -56,7 +76,7 @@ def test_every_setting_that_a_code_names_exists():
 
 def test_no_cell_of_a_table_breaks_it(generator):
     rows = [line for line in generator["errors_page"]().splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in rows} == {6}
+    assert {line.count("|") for line in rows} == {7}
 
 
 # The examples at the head of docs/settings.md
