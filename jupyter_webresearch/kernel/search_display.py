@@ -124,7 +124,8 @@ def _summary(response: SearchResponse) -> str:
 
 def _answers(response: SearchResponse) -> list[str]:
     names = _names(response)
-    return [f"{names.get(provider, provider)}: {one_line(text, TEXT)}" for provider, text in response.answers]
+    told = [f"{names.get(provider, provider)}: {text}" for provider, text in response.answers]
+    return [one_line(text, TEXT) for text in told]
 
 
 def _infobox(response: SearchResponse) -> tuple[str, str, str, str]:
@@ -181,11 +182,12 @@ def _ranks(result: Result, names: dict[str, str]) -> str:
     """Return who ranked it where, if several were asked."""
     if len(names) < 2:
         return ""
-    return ", ".join(f"{names.get(provider, provider)} {rank}" for provider, rank in result.ranks.items())
+    told = ", ".join(f"{names.get(provider, provider)} {rank}" for provider, rank in result.ranks.items())
+    return one_line(told, TEXT)
 
 
 def _names(response: SearchResponse) -> dict[str, str]:
-    return {tally.provider: one_line(tally.display_name, WORD) for tally in response.answered}
+    return {tally.provider: one_line(tally.display_name, WORD) or tally.provider for tally in response.answered}
 
 
 def _facts(response: SearchResponse) -> list[str]:
