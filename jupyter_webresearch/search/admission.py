@@ -46,14 +46,17 @@ class ProviderAdmission:
             raise Refused("not_allowed", f"{url.host} is not on the operator's list of hosts that may be read")
 
     def check_url(self, url: str, method: str = "GET") -> CheckedURL:
-        """Refuse any other origin."""
+        """Refuse any other origin; see :meth:`~jupyter_webresearch.policy.admission.Admission.check_url`."""
         checked = parse_url(url)
         if checked.origin != self._origin:
             raise Refused("not_allowed", f"{checked.origin} is not the provider's own", setting="")
         return checked
 
     def check_addresses(self, url: CheckedURL, answers: Sequence[str]) -> tuple[IPAddress, ...]:
-        """Ask the guard, but for an operator's own service."""
+        """Ask the guard; see :meth:`~jupyter_webresearch.policy.admission.Admission.check_addresses`.
+
+        The addresses of an operator's own service are taken as they are.
+        """
         if not self._is_configured:
             return self._gate.guard.check_addresses(url, answers)
         addresses = [parse_address(answer) for answer in answers]
@@ -63,17 +66,26 @@ class ProviderAdmission:
         return known
 
     async def admit(self, url: CheckedURL, *, method: str, body: bytes | None, redirected: bool) -> None:
-        """Let it go: the search itself has met classifier and budgets, and robots.txt is about documents."""
+        """Let it go; see :meth:`~jupyter_webresearch.policy.admission.Admission.admit`.
+
+        The search itself has met classifier and budgets, and robots.txt is about documents.
+        """
 
     async def charge(self, url: CheckedURL) -> None:
-        """Charge nothing: a search is one, however many providers and requests it takes."""
+        """Charge nothing; see :meth:`~jupyter_webresearch.policy.admission.Admission.charge`.
+
+        A search is one, however many providers and requests it takes.
+        """
 
     def note_sending(self) -> None:
         """Count the price of the search as spent."""
         self._gate.note_sending()
 
     async def headers(self, url: CheckedURL, *, redirected: bool) -> Sequence[tuple[str, str]]:
-        """Add nothing: a provider gets its own key from its own module."""
+        """Add nothing; see :meth:`~jupyter_webresearch.policy.admission.Admission.headers`.
+
+        A provider gets its own key from its own module.
+        """
         return ()
 
     def redactor(self) -> None:
