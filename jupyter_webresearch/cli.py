@@ -13,7 +13,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from jupyter_webresearch import __version__
-from jupyter_webresearch.commands import check_url, config, doctor, extract, fetch, journal, policy, switch
+from jupyter_webresearch.commands import (
+    check_url,
+    config,
+    doctor,
+    extract,
+    fetch,
+    journal,
+    policy,
+    providers,
+    search,
+    switch,
+)
 from jupyter_webresearch.commands.output import NAME, complain, give_up_output, prepare_streams, telling_warnings
 from jupyter_webresearch.errors import BadInput, Failed, WebResearchError
 from jupyter_webresearch.surfaces import SURFACES, commands_of, offered, operation_of_command
@@ -27,6 +38,8 @@ _SETTING = re.compile(r"--\w+\.\w+=")
 
 COMMANDS = {
     "fetch": fetch,
+    "search": search,
+    "providers": providers,
     "extract": extract,
     "check-url": check_url,
     "policy": policy,
@@ -45,6 +58,8 @@ examples:
 """
 EXAMPLES = {
     "fetch": "fetch https://example.org/article",
+    "search": "search tidal range in the Bay of Fundy",
+    "providers": "providers setup brave",
     "extract": "extract page.html --url https://example.org/page",
     "check-url": "check-url https://example.org/",
     "policy": "policy",
