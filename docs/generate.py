@@ -1,8 +1,9 @@
-"""Write docs/settings.md and docs/errors.md from the code: ``python docs/generate.py``, or ``--check`` to compare."""
+"""Write three pages from the code, see PAGES: ``python docs/generate.py``, or ``--check`` to compare."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from traitlets import List
@@ -11,6 +12,8 @@ from traitlets.config import Configurable
 from jupyter_webresearch.config import CONFIGURABLES, settings_of
 from jupyter_webresearch.config_loading import Explained, explain
 from jupyter_webresearch.errors import CODES, ErrorCode
+from jupyter_webresearch.search.builtin import About
+from jupyter_webresearch.search.providers import BUILTIN, builtin_class
 
 FOLDER = Path(__file__).parent
 
@@ -158,6 +161,62 @@ a window frees, and has none where a total is used up, which no waiting changes.
 |---|---|---|---|---|---|
 """
 
+SEARCH = """\
+# Search
+
+<!-- Written by docs/generate.py; change the code instead. -->
+
+`%websearch QUERY` in a notebook and `jupyter webresearch search QUERY` on a command line put a question to one provider
+or several. Without any key, Wikipedia, Crossref and arXiv are asked side by side, and DDGS where its package is
+installed; what they find becomes one list.
+
+    jupyter webresearch providers                # who can be asked, and what the others lack
+    jupyter webresearch providers setup brave    # asks for a key, keeps it, and tries it
+
+## Who is asked
+
+1. Whoever the caller names: `--provider brave`, or several between commas.
+2. Else the provider of `WebSearch.search_backend`, or else of `WebSearch.backend`.
+3. Else the first of the table below that somebody has configured: with its key, with the address of an instance, or as
+   a plugin that is there. A key that only widens a limit, as of OpenAlex, Semantic Scholar and PubMed, does not count.
+4. Else those of `WebSearch.default_providers`, side by side.
+
+Who can't find the kind of results that is wanted (web, news, papers, images) is passed over in 3 and 4. Whoever is
+named, by the caller or by a setting, and is unknown, lacks something or can't do it, is an error that says what is
+missing: nobody else is asked in that place.
+
+Pages are read by our own engine, unless the caller or `WebSearch.extract_backend` (or else `WebSearch.backend`) names a
+provider for it; `own` is our own engine again.
+
+## Keys
+
+A key comes from `WebSearch.keys`, else from the environment variable of the table, else from the file in which
+`jupyter webresearch providers setup` keeps it (`jupyter_webresearch_keys.json` in Jupyter's config directory, readable
+for its user alone). `WebSearch.keys` holds no key but says where one is:
+
+    c.WebSearch.keys = {"brave": "file:/run/secrets/brave", "TAVILY_API_KEY": "keyring:tavily/me"}
+
+Keys go to their provider in headers, or in the request's body where it takes them in no other way. They stand in no
+listing, error, journal or recording. Of several variables in a row of the table the first that is set counts.
+
+A variable that names an address, such as `SEARXNG_URL`, is the operator's: that one address may be private. What a
+notebook makes of it in its kernel's environment does not count on Linux.
+
+## Time
+
+A call takes at most `WebSearch.timeout` seconds, or those of `WebSearch.provider_timeouts` for its provider. Whoever is
+not done by then is named with the reason; the others' results are there. The same question to the same provider is
+answered from memory for `WebSearch.cache_seconds`.
+
+## The providers
+
+In the order in which they are chosen. [providers.md](providers.md) adds one of your own, [searxng.md](searxng.md) runs
+a search server of your own.
+
+| name | provider | key | where to get it | price | limits | finds | reads pages | deadline |
+|---|---|---|---|---|---|---|---|---|
+"""
+
 
 SOMETIMES_RETRYABLE = ("over_budget", "robots")
 
@@ -180,6 +239,40 @@ def errors_page() -> str:
         for row in CODES.values()
     ]
     return ERRORS + "".join(rows)
+
+
+def search_page() -> str:
+    """Return docs/search.md."""
+    return SEARCH + "".join(_provider(builtin_class(name).about) for name in BUILTIN)
+
+
+def _provider(about: About) -> str:
+    keys = _variables(about.keys) + (" (not needed)" if about.keys and about.keyless else "")
+    needs = [keys, *map(_variables, [(name,) for name in about.also_needs])]
+    if not about.base_url and about.url_variables:
+        needs = [_variables(about.url_variables)]
+    elif about.url_variables:
+        needs.append(f"{_variables(about.url_variables)} for another address")
+    if about.options:
+        needs.append("optional: " + ", ".join(f"`{name}`" for name in about.options))
+    if about.package:
+        needs.append(f"the package {about.package}: `pip install 'jupyter-webresearch[{about.package}]'`")
+    cells = (
+        f"`{about.name}`",
+        about.display_name,
+        "; ".join(filter(None, needs)) or "none",
+        f"<{about.get_key}>" if about.get_key else "",
+        about.price,
+        about.limits,
+        ", ".join(about.kinds),
+        "yes" if about.extracts else "",
+        f"{about.timeout:g} s",
+    )
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _variables(names: Sequence[str]) -> str:
+    return " or ".join(f"`{name}`" for name in names)
 
 
 def _retry(row: ErrorCode) -> str:
@@ -216,7 +309,7 @@ def _in_mib(unit: str, value: object) -> str:
     return f" ({mib:g} MiB)" if mib >= 1 else f" ({mib * 1024:g} KiB)"
 
 
-PAGES = {"settings.md": settings_page, "errors.md": errors_page}
+PAGES = {"settings.md": settings_page, "errors.md": errors_page, "search.md": search_page}
 
 
 def main(arguments: list[str]) -> int:

@@ -18,6 +18,7 @@ from jupyter_webresearch.errors import _REMEDIES, CODES
 from jupyter_webresearch.kernel.command_line import OPTIONS
 from jupyter_webresearch.kernel.research_subcommands import SUBCOMMANDS
 from jupyter_webresearch.reading import MAX_CHARS
+from jupyter_webresearch.search.providers import BUILTIN, builtin_class
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -27,7 +28,7 @@ def generator():
     return runpy.run_path(str(DOCS / "generate.py"))
 
 
-@pytest.mark.parametrize("name", ["settings.md", "errors.md"])
+@pytest.mark.parametrize("name", ["settings.md", "errors.md", "search.md"])
 def test_a_page_is_up_to_date(generator, name):
     assert (DOCS / name).read_text(encoding="utf-8") == generator["PAGES"][name]()
 
@@ -77,6 +78,19 @@ def test_every_setting_that_a_code_names_exists():
 def test_no_cell_of_a_table_breaks_it(generator):
     rows = [line for line in generator["errors_page"]().splitlines() if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7}
+
+
+def test_every_provider_has_a_row_with_what_people_ask(generator):
+    page = generator["search_page"]()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert [row.split("`")[1] for row in rows] == list(BUILTIN)
+    assert {row.count("|") for row in rows} == {10}
+    for row, name in zip(rows, BUILTIN, strict=True):
+        about = builtin_class(name).about
+        told = (*about.keys, *about.url_variables, *about.also_needs, about.get_key, about.price, about.limits)
+        assert [each for each in told if each not in row] == []
+        assert about.price
+        assert bool(about.get_key) == bool(about.keys)
 
 
 # The examples at the head of docs/settings.md

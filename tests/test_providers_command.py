@@ -17,8 +17,8 @@ from jupyter_webresearch import cli
 from jupyter_webresearch.commands import providers
 from jupyter_webresearch.config_editing import change_list
 from jupyter_webresearch.errors import Failed
-from jupyter_webresearch.search.builtin_table import BUILTIN, builtin_class
 from jupyter_webresearch.search.keys import FILE_NAME
+from jupyter_webresearch.search.providers import BUILTIN, builtin_class
 from tests.search.plugin_folders import GOOD, MANIFEST, Home
 
 SECRET = "hunter2-Zq9"

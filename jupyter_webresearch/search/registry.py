@@ -15,12 +15,12 @@ from jupyter_webresearch.config_search import OWN_ENGINE, WebSearch
 from jupyter_webresearch.config_sources import environment_of_start
 from jupyter_webresearch.errors import BadInput
 from jupyter_webresearch.search.builtin import About, BuiltinProvider
-from jupyter_webresearch.search.builtin_table import BUILTIN, builtin_class
 from jupyter_webresearch.search.foreign import AVAILABLE_SECONDS, ForeignProvider
 from jupyter_webresearch.search.keys import FILE_NAME, Found, KeyFile, Keys
 from jupyter_webresearch.search.offers import COMMAND, Offer, Provider
 from jupyter_webresearch.search.plugin_code import LOAD_SECONDS, Loaded, load
 from jupyter_webresearch.search.plugins import Plugin, Variable, find_folders, find_packages
+from jupyter_webresearch.search.providers import BUILTIN, builtin_class
 from jupyter_webresearch.search.question import Kind
 
 __all__ = ["Need", "Registry"]

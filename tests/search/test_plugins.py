@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from jupyter_webresearch.search.builtin_table import BUILTIN
 from jupyter_webresearch.search.plugin_code import PREFIX
 from jupyter_webresearch.search.provider import WebSearchProvider
+from jupyter_webresearch.search.providers import BUILTIN
 from jupyter_webresearch.search.registration import Context
 from tests.search.plugin_folders import GOOD, MANIFEST, named
 

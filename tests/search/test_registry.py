@@ -14,8 +14,8 @@ import pytest
 
 from jupyter_webresearch.errors import BadInput
 from jupyter_webresearch.search import providers
-from jupyter_webresearch.search.builtin_table import BUILTIN, builtin_class
 from jupyter_webresearch.search.foreign import ForeignProvider
+from jupyter_webresearch.search.providers import BUILTIN, builtin_class
 from tests.search.plugin_folders import GOOD, MANIFEST, named
 
 KEYLESS = ["wikipedia", "crossref", "arxiv"]
