@@ -12,7 +12,16 @@ from typing import Any
 
 from jupyter_webresearch.config import OPERATIONS
 
-__all__ = ["SURFACES", "Surface", "commands_of", "magics_of", "offered", "operation_of_command", "report_of"]
+__all__ = [
+    "SURFACES",
+    "Surface",
+    "commands_of",
+    "magics_of",
+    "offered",
+    "operation_of_command",
+    "operation_of_subcommand",
+    "report_of",
+]
 
 
 @dataclass(frozen=True)
@@ -75,3 +84,8 @@ def commands_of(operations: Iterable[str]) -> frozenset[str]:
 def operation_of_command(command: str) -> str | None:
     """Return the operation that a command belongs to; None for one that is always there."""
     return next((operation for operation, surface in SURFACES.items() if command in surface.commands), None)
+
+
+def operation_of_subcommand(subcommand: str) -> str | None:
+    """Return the operation that a subcommand of ``%webresearch`` belongs to; None for one that is always there."""
+    return next((operation for operation, surface in SURFACES.items() if subcommand in surface.subcommands), None)

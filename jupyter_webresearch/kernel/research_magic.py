@@ -16,7 +16,7 @@ from jupyter_webresearch.kernel.client import Client, connect
 from jupyter_webresearch.kernel.command_line import split_words, values_of
 from jupyter_webresearch.kernel.research_subcommands import MAGIC, MOST, NEWEST, SUBCOMMANDS, documentation, parser
 from jupyter_webresearch.policy.policy_change import PolicyChange
-from jupyter_webresearch.surfaces import SURFACES
+from jupyter_webresearch.surfaces import SURFACES, operation_of_subcommand
 
 __all__ = ["ResearchMagics"]
 
@@ -147,8 +147,8 @@ class ResearchMagics(Magics):
             return tuple(SURFACES)
 
     def _check_on(self, name: str) -> None:
-        operation = SUBCOMMANDS[name].operation
-        if operation in SURFACES and operation not in self._client.operations():
+        operation = operation_of_subcommand(name)
+        if operation is not None and operation not in self._client.operations():
             raise Refused("disabled", f"{operation} is switched off", setting="")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jupyter_webresearch.kernel.command_line import Parser
+from jupyter_webresearch.surfaces import operation_of_subcommand
 
 __all__ = ["MAGIC", "MOST", "NEWEST", "SUBCOMMANDS", "Subcommand", "completions", "documentation", "offered", "parser"]
 
@@ -30,14 +31,11 @@ class Subcommand:
         What it does, in one line.
     declare
         Adds its arguments to a parser.
-    operation
-        The operation without which it is not there.
     """
 
     usage: str
     about: str
     declare: Callable[[argparse.ArgumentParser], object] = lambda parser: None
-    operation: str | None = None
 
 
 def _declare_allow(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +77,6 @@ SUBCOMMANDS = {
         "search on|off",
         "let this session search, or not",
         lambda parser: parser.add_argument("state", choices=("on", "off")),
-        operation="search",
     ),
     "task": Subcommand(
         'task "..."',
@@ -102,7 +99,7 @@ SUBCOMMANDS = {
 
 def offered(operations: Collection[str]) -> list[str]:
     """Return the names of the subcommands that are there when some operations are on."""
-    return [name for name, sub in SUBCOMMANDS.items() if sub.operation is None or sub.operation in operations]
+    return [name for name in SUBCOMMANDS if operation_of_subcommand(name) in (None, *operations)]
 
 
 def documentation() -> str:
