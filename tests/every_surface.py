@@ -227,7 +227,7 @@ def code_of_command(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     capsys.readouterr()
     status = cli.main(list(arguments))
     said = capsys.readouterr().err
-    match = re.fullmatch(r"jupyter webresearch: ([a-z_]+): \S.*\n", said)
+    match = re.fullmatch(r"(?:jupyter webresearch: warning: .*\n)*jupyter webresearch: ([a-z_]+): \S.*\n", said)
     assert match, said
     expected = {"bad_request": 2, "cancelled": 130}.get(match[1], 1)
     assert status == expected

@@ -270,7 +270,7 @@ def test_a_refusal_is_one_line_and_stops_the_cell(
     assert isinstance(outcome.error_in_exec, Refused)
     assert "reached" not in loaded.user_ns
     (line,) = capsys.readouterr().out.strip().splitlines()
-    assert line.startswith("Refused: ")
+    assert line.startswith("Refused [blocked_address]: ")
     assert "[blocked_address]" in line
     assert "WebPolicy.allow_private_networks" in line
     assert site.connections == 0
