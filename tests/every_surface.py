@@ -17,12 +17,14 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_webresearch import cli, engine
+from jupyter_webresearch.commands.search import _request as search_request
 from jupyter_webresearch.config import Settings
 from jupyter_webresearch.config_loading import load_settings
 from jupyter_webresearch.config_sources import command_line_config
 from jupyter_webresearch.errors import CODES
 from jupyter_webresearch.kernel import magics
 from jupyter_webresearch.kernel.local_client import LocalClient
+from jupyter_webresearch.kernel.server_client import search_json
 from tests.server.running import ThreadServer
 from tests.sites import Authority, Site
 from tests.sites.network import PUBLIC, MappedDialler, StubResolver
@@ -48,6 +50,8 @@ class Scenario:
         As on the command line, without the dashes.
     before
         URLs read before by the same caller.
+    operation
+        ``fetch`` or ``search``: name of the command and the route, and of the magic behind ``web``.
     """
 
     arguments: tuple[str, ...]
@@ -55,6 +59,7 @@ class Scenario:
     before: tuple[str, ...] = ()
     seams: Mapping[str, Any] = field(default_factory=dict)
     prepare: Callable[[pytest.MonkeyPatch], None] = lambda patch: None
+    operation: str = "fetch"
 
 
 class Background:
@@ -134,8 +139,9 @@ def by_magic(world: World, scenario: Scenario, folder: Path, shell: InteractiveS
     with patched(scenario) as patch, loaded(world, scenario, folder, shell, patch):
         for url in scenario.before:
             shell.run_cell(f"%webfetch {url};").raise_error()
-        line = " ".join(f"'{argument}'" for argument in scenario.arguments)
-        return code_of(shell.run_cell(f"%webfetch {line}").error_in_exec)
+        is_fetch = scenario.operation == "fetch"  # a query is written without quotes
+        line = " ".join(f"'{argument}'" if is_fetch else argument for argument in scenario.arguments)
+        return code_of(shell.run_cell(f"%web{scenario.operation} {line}").error_in_exec)
 
 
 @contextlib.contextmanager
@@ -171,7 +177,7 @@ def by_rest(world: World, scenario: Scenario, folder: Path, server: ThreadServer
         call = server.caller()
         for url in scenario.before:
             assert call("POST", "webresearch/fetch", {"url": url}).status == 200
-        answer = call("POST", "webresearch/fetch", request_of(scenario.arguments))
+        answer = call("POST", f"webresearch/{scenario.operation}", request_of(scenario))
         code = str(answer.json["code"])
         assert answer.status == CODES[code].status
         return code
@@ -196,8 +202,11 @@ def serving(world: World, scenario: Scenario, folder: Path, server: ThreadServer
             made.close()
 
 
-def request_of(arguments: tuple[str, ...]) -> dict[str, Any]:
+def request_of(scenario: Scenario) -> dict[str, Any]:
     """Return the JSON of what the command line would ask."""
+    arguments = scenario.arguments
+    if scenario.operation == "search":
+        return search_json(search_request(cli._parser(frozenset()).parse_args(["search", *arguments])))
     read = cli._parser(frozenset()).parse_args(["fetch", *(a for a in arguments if not a.startswith("--max-bytes"))])
     request: dict[str, Any] = {"url": read.url, "offset": read.offset, "headers": [list(pair) for pair in read.header]}
     if read.method:
@@ -220,7 +229,7 @@ def by_command_line(world: World, scenario: Scenario, folder: Path, capsys: pyte
         settings = world.arguments(scenario)
         for url in scenario.before:
             assert cli.main(["fetch", url, *settings]) == 0
-        return code_of_command(capsys, "fetch", *scenario.arguments, *settings)
+        return code_of_command(capsys, scenario.operation, *scenario.arguments, *settings)
 
 
 def code_of_command(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -71,6 +71,8 @@ SCENARIOS = {
     "bad_response": Scenario((f"{SITE}/raw?hex=00",)),
     "bad_encoding": Scenario((f"{SITE}/encoded?damage=plain",)),
     "headers_too_large": Scenario((f"{SITE}/headers",)),
+    "provider_unavailable": Scenario(("tides", "--provider", "nosuch"), operation="search"),
+    "search_failed": Scenario(("tides", "--provider", "wikipedia"), operation="search"),
     "http_status": Scenario((f"{SITE}/status?code=404",)),
     "rate_limited": Scenario((f"{SITE}/retry?after=700&code=429&times=99&key=codes",)),
     "proxy_failed": Scenario((ARTICLE,), ("WebPolicy.upstream_proxy=<failing>",)),
