@@ -108,7 +108,7 @@ def tried(settings: Settings, name: str) -> str:
     check_command_line(settings.kernel)
     with contextlib.closing(LocalClient(settings, channel="cli")) as client:
         response = client.search(SearchRequest("Jupyter notebook", providers=(name,), max_results=1, fresh=True))
-    return f"it answers, with {len(response.results)} of one result asked for"
+    return "it answers" if response.results else "it answers, and found nothing"
 
 
 def _usage_error(arguments: argparse.Namespace) -> str | None:
