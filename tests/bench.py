@@ -62,10 +62,10 @@ class Bench:
 
 
 class Disk:
-    """What a bench's journal writes to: it can be made to wait, and to be full."""
+    """What an engine's journal writes to: it can be made to wait, and to be full."""
 
-    def __init__(self, bench: Bench) -> None:
-        file = bench.engine._journal._file
+    def __init__(self, engine: Engine) -> None:
+        file = engine._journal._file
         self._transaction = file.transaction
         file.transaction = self.transaction  # type: ignore[method-assign]
         self.reached = threading.Event()

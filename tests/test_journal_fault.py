@@ -32,7 +32,7 @@ def extracted(it: Bench) -> Page:
 def test_the_first_result_of_a_session_says_so_and_no_other(bench: BenchMaker, first: Callable[[Bench], Page]) -> None:
     it = bench()
     it.fetch()
-    disk = Disk(it)
+    disk = Disk(it.engine)
     disk.is_full = True
     assert first(it).notes == (FAULT,)
     assert it.fetch().notes == ()
@@ -45,7 +45,7 @@ def test_a_batch_says_so_once(bench: BenchMaker) -> None:
     from jupyter_webresearch.models import FetchRequest
 
     it = bench()
-    Disk(it).is_full = True
+    Disk(it.engine).is_full = True
     requests = [FetchRequest(f"http://{HOST}/plain?{number}") for number in range(5)]
     pages = it.engine.submit(it.engine.fetch_many(it.session, requests)).result(60)
     assert sorted(page.notes for page in pages) == [(), (), (), (), (FAULT,)]
@@ -53,14 +53,14 @@ def test_a_batch_says_so_once(bench: BenchMaker) -> None:
 
 def test_what_failed_says_nothing_and_the_next_result_does(bench: BenchMaker) -> None:
     it = bench()
-    Disk(it).is_full = True
+    Disk(it.engine).is_full = True
     assert FAULT not in it.fails("http://10.0.0.1/").message
     assert it.fetch().notes == (FAULT,)
 
 
 def test_mended_it_is_told_no_more_and_told_anew_when_it_fails_again(bench: BenchMaker) -> None:
     it = bench()
-    disk = Disk(it)
+    disk = Disk(it.engine)
     disk.is_full = True
     assert it.fetch().notes == (FAULT,)
     disk.is_full = False
@@ -72,7 +72,7 @@ def test_mended_it_is_told_no_more_and_told_anew_when_it_fails_again(bench: Benc
 def test_the_policy_says_so_while_it_is_so(bench: BenchMaker) -> None:
     it = bench()
     assert "journal_fault" not in policy(it)
-    disk = Disk(it)
+    disk = Disk(it.engine)
     disk.is_full = True
     it.fetch()
     assert policy(it)["journal_fault"] == FAULT
@@ -85,7 +85,7 @@ def test_the_policy_says_so_while_it_is_so(bench: BenchMaker) -> None:
 
 def test_where_it_is_required_the_policy_says_that_all_is_refused(bench: BenchMaker) -> None:
     it = bench(journal=WebJournal(required=True))
-    Disk(it).is_full = True
+    Disk(it.engine).is_full = True
     assert it.fails().code == "journal_unavailable"
     assert str(policy(it)["journal_fault"]).endswith("every operation is refused")
 
@@ -97,7 +97,7 @@ def test_a_person_sees_it(
 ) -> None:
     it = bench()
     magics.load(shell, LocalClient(Settings(), engine=it.engine), Settings())
-    disk = Disk(it)
+    disk = Disk(it.engine)
 
     def said(line: str) -> str:
         capsys.readouterr()

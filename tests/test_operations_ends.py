@@ -22,7 +22,7 @@ PRICED = WebBudgets(session_dollars=1.0, price_per_request=0.25)
 def test_cancelled_while_its_beginning_is_written_it_is_begun_once(bench: BenchMaker) -> None:
     it = bench()
     it.fetch()
-    disk = Disk(it)
+    disk = Disk(it.engine)
     disk.hold()
     running = it.begin(f"http://{HOST}/plain")
     assert disk.reached.wait(30)
@@ -38,7 +38,7 @@ def test_cancelled_twice_it_is_ended_once(bench: BenchMaker, site: Site) -> None
     it = bench(budgets=PRICED)
     running = it.begin(f"http://{HOST}/hang")
     arrived(site, "/hang")
-    disk = Disk(it)
+    disk = Disk(it.engine)
     disk.hold()
     running.cancel()
     assert disk.reached.wait(30)  # its end is being written
@@ -65,7 +65,7 @@ def test_closed_while_its_money_is_given_back_it_is_ended_all_the_same(bench: Be
 
 def test_switched_off_while_its_end_is_written_it_has_come_to_its_end(bench: BenchMaker) -> None:
     it = bench()
-    disk = Disk(it)
+    disk = Disk(it.engine)
 
     def on_phase(phase: str) -> None:
         if phase == "receiving":
@@ -86,7 +86,7 @@ async def _cancel(it: Bench) -> None:
 
 def test_a_required_journal_that_fills_up_loses_nothing_that_was_read(bench: BenchMaker, site: Site) -> None:
     it = bench(journal=WebJournal(required=True))
-    disk = Disk(it)
+    disk = Disk(it.engine)
 
     def on_phase(phase: str) -> None:
         disk.is_full |= phase == "receiving"
@@ -159,7 +159,7 @@ def test_a_redirect_over_a_site_s_budget_asks_nothing_there(bench: BenchMaker, s
 
 def test_where_the_journal_is_required_nothing_is_granted_off_the_record(bench: BenchMaker) -> None:
     it = bench(policy=WebPolicy(ask="listed"), journal=WebJournal(required=True))
-    disk = Disk(it)
+    disk = Disk(it.engine)
     disk.is_full = True
     for change in ({"allow": (HOST,)}, {"act": (HOST,)}, {"task": "tides"}):
         with pytest.raises(Failed) as caught:

@@ -24,6 +24,7 @@ from jupyter_webresearch.search.question import Question, SearchRequest
 from jupyter_webresearch.search.response import SearchResponse
 from jupyter_webresearch.search.searching import Searcher, question_of
 from jupyter_webresearch.search.service import Service
+from tests.bench import Disk
 from tests.conftest import EngineMaker
 
 TODAY = date(2026, 11, 30)
@@ -112,6 +113,13 @@ def bench(make_engine: EngineMaker, tmp_path: Path) -> Iterator[Callable[..., Be
         return Bench(engine, tmp_path / "journal", providers, **search)
 
     yield make
+
+
+def test_a_journal_that_can_not_be_written_is_told_once(bench: Callable[..., Bench]) -> None:
+    it = bench(giving("one", "https://a.example/"))
+    Disk(it.engine).is_full = True
+    told = [it.search().notes, it.search().notes]
+    assert told == [("the journal can't be written: No space left on device; operations go on without it",), ()]
 
 
 def test_all_are_asked_and_merged(bench: Callable[..., Bench]) -> None:

@@ -178,6 +178,8 @@ def test_a_servers_subscribers_get_what_any_thread_tells(tmp_path: Path) -> None
             await asyncio.to_thread(emit, server.app.event_logger, loop, each)
         heard = [json.loads(await asyncio.wait_for(subscriber.read_message(), 30)) for _ in range(3)]
         subscriber.close()
+        while await asyncio.wait_for(subscriber.read_message(), 30) is not None:  # until its socket is closed
+            pass
         return heard
 
     with ThreadServer(tmp_path) as server:
