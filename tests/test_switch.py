@@ -325,7 +325,7 @@ def test_another_users_process_is_told_no_token(
     belongs_to = socket_owner.belongs_to
     monkeypatch.setattr(socket_owner, "belongs_to", lambda user, sock: belongs_to(user + 1, sock))
     for command in ("disable", "enable"):
-        status, out, err = run(command)
+        status, _, err = run(command)
         assert status == 1
         assert "not a process of yours" in err
         assert err.startswith("jupyter webresearch: unauthorized: ")
