@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,18 @@ HOST = "www.example.org"
 
 NO_LIMITS = {name: 0 for name in settings_of(WebBudgets) if name.endswith(("_minute", "_day", "_total"))}
 """Budgets of an operator who sets none: one engine serves thousands of tests in a minute."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep garbage collections off the tests themselves: the walk over thousands of them took a quarter of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
