@@ -191,8 +191,8 @@ provider for it; `own` is our own engine again.
 ## Keys
 
 A key comes from `WebSearch.keys`, else from the environment variable of the table, else from the file in which
-`jupyter webresearch providers setup` keeps it (`jupyter_webresearch_keys.json` in Jupyter's config directory, readable
-for its user alone). `WebSearch.keys` holds no key but says where one is:
+`jupyter webresearch providers setup NAME` keeps it (`jupyter_webresearch_keys.json` in Jupyter's config directory,
+readable for its user alone). `WebSearch.keys` holds no key but says where one is:
 
     c.WebSearch.keys = {"brave": "file:/run/secrets/brave", "TAVILY_API_KEY": "keyring:tavily/me"}
 

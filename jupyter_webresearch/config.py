@@ -264,8 +264,8 @@ class WebKernel(Configurable):
     local_mode = Word(
         "allow",
         help="What a kernel without a server of ours does: 'allow' runs the engine in its own process, 'warn' says so "
-        "once, 'deny' refuses. 'deny' also refuses `jupyter webresearch fetch` where a kernel starts it, as by `!` in "
-        "a cell, which the environment that Jupyter gives to kernels tells; code that changes it is not stopped.",
+        "once, 'deny' refuses. 'deny' also refuses `jupyter webresearch fetch URL` where a kernel starts it, as by `!` "
+        "in a cell, which the environment that Jupyter gives to kernels tells; code that changes it is not stopped.",
     ).tag(config=True, choices=("allow", "warn", "deny"), narrows="strictest")
 
 

@@ -49,6 +49,7 @@ def jupyter_data_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUPYTER_DATA_DIR", str(tmp_path_factory.mktemp("jupyter-data")))
+        patch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path_factory.mktemp("jupyter-config")))
         for name, value in NO_LIMITS.items():
             patch.setenv(environment_name(WebBudgets, name), str(value))
         patch.setenv(environment_name(WebPolicy, "robots"), "off")

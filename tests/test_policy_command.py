@@ -28,7 +28,9 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_both_lists_and_what_was_dropped(capsys: pytest.CaptureFixture[str]) -> None:
-    told = printed(capsys, "--WebPolicy.ceiling=['*.example.org', '*']", "--WebPolicy.ask=listed")
+    assert cli.main(["policy", "--WebPolicy.ceiling=['*.example.org', '*']", "--WebPolicy.ask=listed"]) == 0
+    told, warned = capsys.readouterr()
+    assert re.fullmatch(r"jupyter webresearch: warning: WebPolicy\.ceiling: '\*' covers nothing: .*\n", warned)
     assert "*.example.org: example.org and every name below it" in told
     assert "*: dropped, " in told
     assert "This session reads: nowhere" in told

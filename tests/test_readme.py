@@ -96,7 +96,19 @@ def test_a_command_line_is_understood(line: str) -> None:
 
 def test_every_command_is_in_the_readme() -> None:
     shown = {line.removeprefix(PROGRAM).split()[0] for line in code(README) if line.startswith(PROGRAM)}
-    assert shown == {"fetch", "extract", "check-url", "policy", "journal", "disable", "enable", "config", "doctor"}
+    assert shown == {
+        "search",
+        "providers",
+        "fetch",
+        "extract",
+        "check-url",
+        "policy",
+        "journal",
+        "disable",
+        "enable",
+        "config",
+        "doctor",
+    }
 
 
 def test_what_make_is_asked_for_is_in_the_makefile() -> None:
