@@ -44,6 +44,6 @@ def check_command_line(settings: WebKernel, environ: Mapping[str, str] = os.envi
         raise Refused(
             "unauthorized",
             "a kernel started this command, and kernels read through their Jupyter server only here; "
-            "use %webfetch instead",
+            "use the magic of that name instead",
             setting="WebKernel.local_mode",
         )
