@@ -90,18 +90,20 @@ async def test_the_operators_authorities_are_trusted_by_pages_and_classifier(ben
         assert (len(judge.payloads), len(secure.seen)) == (1, 1)
 
 
-async def test_a_credential_comes_from_the_engines_environment(bench: BenchMaker) -> None:
+def test_a_credential_of_the_engines_environment_goes_to_its_host_and_is_told_to_nobody(bench: BenchMaker) -> None:
     authority = Authority()
-    policy = WebPolicy(credentials={HOST: {"name": "archive", "source": "env:ARCHIVE"}})
+    policy = WebPolicy(robots="full", credentials={HOST: {"name": "archive", "source": "env:ARCHIVE"}})
     with Site(tls=authority.server(HOST)) as secure:
-        it = bench(
-            policy=policy,
-            ssl_context=authority.client,
-            dialler=MappedDialler(everything=secure.port),
-            environ={"ARCHIVE": KEY},
-        )
-        assert await read(it, f"https://{HOST}/plain") == 200
-        assert KEY in (secure.seen[0].header("Authorization") or "")
+        dialler = MappedDialler(everything=secure.port)
+        it = bench(policy=policy, ssl_context=authority.client, dialler=dialler, environ={"ARCHIVE": KEY})
+        page = it.fetch(f"https://{HOST}/echo")
+        it.fetch(f"https://{HOST}/redirect?to=/plain", method="HEAD")
+    sent = {request.path: request.header("Authorization") for request in secure.seen}
+    assert sent == {"/robots.txt": None, "/echo": f"Bearer {KEY}", "/redirect": f"Bearer {KEY}", "/plain": None}
+    assert "credential:archive" in page.markdown
+    assert KEY not in page.markdown
+    robots, echo, *_ = secure.seen
+    assert robots.header("X-Request-ID") == echo.header("X-Request-ID") == it.events[0]["operation"]
 
 
 @pytest.mark.parametrize("hub", [{}, {"JUPYTERHUB_API_URL": "http://hub.example/hub/api"}], ids=["alone", "on a hub"])

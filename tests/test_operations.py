@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import json
 import threading
@@ -11,15 +12,14 @@ from typing import Any
 import pytest
 
 from jupyter_webresearch.caller import Caller
-from jupyter_webresearch.config import WebBudgets, WebClassifier, WebFetch, WebJournal, WebPolicy
+from jupyter_webresearch.config import WebBudgets, WebFetch, WebJournal, WebPolicy
 from jupyter_webresearch.errors import Failed, Refused
 from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.policy.policy_change import PolicyChange
 from tests.bench import URL, arrived, outcomes
 from tests.conftest import HOST, BenchMaker, EngineMaker
 from tests.sites import Site
-from tests.sites.network import MappedDialler, StubResolver
-from tests.sites.openai_api import ChatAPI, verdict
+from tests.sites.network import StubResolver
 
 
 @pytest.fixture
@@ -55,56 +55,6 @@ def test_a_page_is_one_started_and_one_completed(bench: BenchMaker, site: Site) 
     assert completed["seconds"] > 0
     (request,) = site.seen
     assert request.header("X-Request-ID") == started["operation"], "a site owner's complaint finds the cell"
-
-
-def test_what_was_asked_is_told_by_its_hash_alone(bench: BenchMaker) -> None:
-    it = bench()
-    url, more = f"http://{HOST}/echo", {"method": "HEAD"}
-    asked: list[dict[str, Any]] = [
-        more,
-        {"method": "OPTIONS"},
-        {**more, "headers": (("X-One", "1"),)},
-        {**more, "headers": (("X-One", "2"),)},
-        {**more, "max_bytes": 7},
-        {**more, "raw": True},
-        {"method": "PUT", "body": b"one"},
-        {"method": "PUT", "body": b"two"},
-    ]
-
-    def hashes() -> list[str]:
-        for arguments in asked:
-            it.fetch(url, **arguments)
-        for data in (b"one", b"two"):
-            extracting = it.engine.extract(data, url=url, session=it.session, content_type="text/plain")
-            it.engine.submit(extracting).result(60)
-        ended = [event["arguments"] for event in it.events if event["outcome"] == "completed"]
-        return ended[-len(asked) - 2 :]
-
-    first = hashes()
-    assert len(set(first)) == len(asked) + 2
-    assert hashes() == first, "the same asked again is the same"
-
-
-def test_the_classifiers_judgement_is_on_record(bench: BenchMaker, site: Site) -> None:
-    with ChatAPI() as judge:
-        dialler = MappedDialler({"127.0.0.1": judge.port}, everything=site.port)
-        it = bench(classifier=WebClassifier(url=judge.base, model="judge"), dialler=dialler)
-        judge.says = verdict("allow", 0.25, "other")
-        it.fetch(f"http://{HOST}/plain", method="HEAD")
-        judge.says = verdict("refuse", 0.5, "spam_or_fraud")
-        it.fails(f"http://{HOST}/echo", method="HEAD")
-        judge.says = verdict("allow", 0.9, "attack")
-        it.fails(f"http://{HOST}/json", method="HEAD")
-        judge.status = 500
-        it.fetch(f"http://{HOST}/csv", method="HEAD")
-    told = [(event["outcome"], event["score"], event["category"]) for event in it.events]
-    assert told[1::2] == [
-        ("completed", 0.25, "other"),
-        ("refused", 0.5, "spam_or_fraud"),
-        ("refused", 0.9, "attack"),
-        ("completed", None, ""),
-    ]
-    assert {event[1:] for event in told[::2]} == {(None, "")}
 
 
 def test_the_id_is_sent_only_if_the_setting_says_so(bench: BenchMaker, site: Site) -> None:
@@ -196,6 +146,36 @@ def test_switching_off_ends_what_runs_and_refuses_what_comes(bench: BenchMaker, 
     assert it.fetch().status == 200
     told = [event for event in it.events if event["kind"] == "policy"]
     assert [event["scope"] for event in told] == ["fetch switched off", "everything switched on"]
+
+
+def test_switching_off_one_thing_ends_nothing_else(bench: BenchMaker, site: Site) -> None:
+    it = bench()
+    running = it.begin(f"http://{HOST}/gate", method="HEAD")
+    arrived(site, "/gate")
+    it.engine.submit(it.engine.switch("search", False, Caller("rest"))).result(30)
+    site.release()
+    assert running.result(30).status == 200
+
+
+def test_what_was_off_for_a_moment_is_cancelled_and_says_so(bench: BenchMaker, site: Site) -> None:
+    it = bench()
+    told: list[tuple[str, int]] = []
+
+    def on_result(_index: int, outcome: Any) -> None:
+        cancelling = getattr(asyncio.current_task(), "cancelling", lambda: 0)  # Python 3.11
+        told.append((outcome.code, cancelling()))
+
+    requests = [FetchRequest(f"http://{HOST}/hang")]
+    running = it.engine.submit(it.engine.fetch_many(it.session, requests, on_result=on_result))
+    arrived(site, "/hang")
+
+    async def off_and_on() -> None:
+        it.engine._operations.cancel(frozenset({"fetch"}))
+
+    it.engine.submit(off_and_on()).result(30)
+    running.result(30)
+    assert told == [("cancelled", 0)], "and the batch that it was of goes on"
+    assert it.events[-1]["reason"] == "fetch was switched off for a moment"
 
 
 def test_what_a_setting_switches_off_stays_off(bench: BenchMaker) -> None:
@@ -311,7 +291,7 @@ def test_a_required_journal_that_can_t_be_written_refuses(bench: BenchMaker, sit
     assert site.seen == []
 
 
-def test_secrets_stand_nowhere_in_the_journal(bench: BenchMaker, folder: Path) -> None:
+def test_secrets_stand_nowhere_in_the_journal(bench: BenchMaker, folder: Path, site: Site) -> None:
     it = bench()
     secret = "sk-verysecret-0123456789abcdef"
     it.fetch(
@@ -321,6 +301,9 @@ def test_secrets_stand_nowhere_in_the_journal(bench: BenchMaker, folder: Path) -
         body=json.dumps({"token": secret}).encode(),
     )
     it.fails(f"http://{HOST}/status?code=404&access_token={secret}")
+    site.serve("/titled", f"<title>api_key={secret} of tides</title><h1>Tides</h1><p>They rise.", "text/html")
+    it.fetch(f"http://{HOST}/titled")
+    assert "tides" in it.events[-1]["title"]
     it.engine.close()
     assert "tides" in it.events[0]["url"]
     for path in folder.iterdir():
