@@ -85,9 +85,9 @@ async def test_an_error_is_one_line_of_text(desk: Desk) -> None:
     for cell in range(3):
         await desk.run_by_hand(cell)
     outputs = desk.page.locator(".jp-OutputArea-output")
-    await outputs.filter(has_text="BadInput [").wait_for()  # in place of the line that tells what is going on
+    await outputs.filter(has_text="[blocked_address]").wait_for()  # in place of the line that tells what is going on
     usage, refused = [text.strip() for text in await outputs.all_inner_texts() if text.strip()]
     assert usage == "UsageError: %webfetch takes one URL, not 3; many go into a %%webfetch cell, one a line"
-    assert refused.startswith("BadInput [invalid_url]: ")
+    assert refused.startswith("Refused [blocked_address]: ")
     assert "\n" not in refused
     assert await outputs.locator("img").count() == 0
