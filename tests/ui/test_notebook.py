@@ -82,9 +82,11 @@ async def test_the_live_line_is_replaced_and_goes(desk: Desk) -> None:
 async def test_an_error_is_one_line_of_text(desk: Desk) -> None:
     hostile = "http://10.0.0.1/<img src=x onerror=1>"
     await desk.open("error.ipynb", ["%load_ext jupyter_webresearch", f"%webfetch {hostile}", f"%webfetch '{hostile}'"])
-    for cell in range(3):
-        await desk.run_by_hand(cell)
     outputs = desk.page.locator(".jp-OutputArea-output")
+    for cell in range(2):
+        await desk.run_by_hand(cell)
+    await outputs.filter(has_text="UsageError").wait_for()  # it would take a cell that waits already with it
+    await desk.run_by_hand(2)
     await outputs.filter(has_text="[blocked_address]").wait_for()  # in place of the line that tells what is going on
     usage, refused = [text.strip() for text in await outputs.all_inner_texts() if text.strip()]
     assert usage == "UsageError: %webfetch takes one URL, not 3; many go into a %%webfetch cell, one a line"
