@@ -11,6 +11,7 @@ import pytest
 
 from jupyter_webresearch.config import Settings, WebExtraction, WebFetch
 from jupyter_webresearch.errors import Failed, WebResearchError
+from jupyter_webresearch.fetching import ERROR_BODY
 from jupyter_webresearch.models import PHASES, FetchRequest
 from jupyter_webresearch.page import Page
 from tests.conftest import EngineMaker, Reader, only_worker
@@ -145,6 +146,12 @@ def test_an_error_page_that_is_no_text_is_still_an_answer(reader: Reader) -> Non
     page = reader.fetch("/status?code=500&type=image/png&body=x", any_status=True)
     assert (page.status, page.markdown) == (500, "")
     assert any("image/png" in line for line in page.limits)
+
+
+def test_of_an_error_page_that_is_no_text_little_is_read(reader: Reader, site: Site) -> None:
+    site.serve("/missing", bytes(200_000), "image/png", status=404)
+    page = reader.fetch("/missing", any_status=True)
+    assert (page.body_bytes, page.truncated_body) == (ERROR_BODY, True)
 
 
 def test_a_long_wait_is_reported(reader: Reader) -> None:
@@ -324,6 +331,9 @@ def test_dropping_a_session_cancels_what_runs_in_it(reader: Reader, site: Site) 
 def test_the_deadline_holds_for_the_whole(make_engine: EngineMaker) -> None:
     reader = Reader(make_engine(Settings(fetch=WebFetch(timeout=1.0))))
     assert code_of(reader, "/drip-body?interval=0.2") == "timeout"
+    reader = Reader(make_engine(Settings(fetch=WebFetch(save_timeout=1.0))))
+    with pytest.raises(WebResearchError, match="not read within 1 s"):
+        reader.fetch("/hang", save=True)
 
 
 def test_two_sessions_share_nothing(make_engine: EngineMaker, site: Site) -> None:

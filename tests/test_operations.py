@@ -95,6 +95,19 @@ def test_a_redirect_to_a_host_outside_the_lists_is_refused_at_that_hop(bench: Be
     assert "other.example.net" not in resolver.asked
 
 
+def test_memory_answers_only_with_what_may_still_be_read(bench: BenchMaker, site: Site) -> None:
+    it = bench()
+    led = f"http://other.example.net/redirect?to=http://{HOST}/plain"
+    page = it.fetch(led)
+    it.change(allow=("other.example.net",))
+    sent = len(site.seen)
+    assert it.fails(led).code == "not_allowed"
+    assert it.fails(led, record=page.record, offset=5).code == "not_allowed"
+    assert len(site.seen) == sent
+    it.change(allow=(HOST,))
+    assert it.fetch(led, record=page.record).markdown == page.markdown
+
+
 def test_check_url_judges_by_the_lists(bench: BenchMaker) -> None:
     it = bench(policy=WebPolicy(ceiling=["*.example.org"]))
     assert it.engine.check_url(URL, it.session.id).code == "ok"
@@ -286,8 +299,9 @@ def test_users_of_one_name_at_several_servers_have_totals_of_their_own(bench: Be
 
 def test_a_required_journal_that_can_t_be_written_refuses(bench: BenchMaker, site: Site, folder: Path) -> None:
     folder.write_text("a file where the folder should be")
-    error = bench(journal=WebJournal(required=True)).fails()
-    assert (type(error), error.code, error.setting) == (Failed, "journal_unavailable", "WebJournal.required")
+    it = bench(journal=WebJournal(required=True))
+    for error in (it.fails(), it.fails(save=True)):
+        assert (type(error), error.code, error.setting) == (Failed, "journal_unavailable", "WebJournal.required")
     assert site.seen == []
 
 

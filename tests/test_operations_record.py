@@ -8,7 +8,10 @@ import pytest
 
 from jupyter_webresearch.caller import Caller
 from jupyter_webresearch.config import WebClassifier
+from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.page import Page
 from jupyter_webresearch.policy.policy_change import PolicyChange
+from tests.bench import arrived
 from tests.conftest import HOST, BenchMaker
 from tests.sites import Site
 from tests.sites.network import MappedDialler
@@ -63,6 +66,27 @@ def test_the_classifiers_judgement_is_on_record(bench: BenchMaker, site: Site) -
         ("completed", None, ""),
     ]
     assert {event[1:] for event in told[::2]} == {(None, "")}
+
+
+def test_a_batch_is_asked_by_who_asks_for_it(bench: BenchMaker) -> None:
+    it = bench()
+    agent = Caller("tool", "one", "tides.ipynb")
+    requests = [FetchRequest(f"http://{HOST}/plain", method) for method in ("HEAD", "POST")]
+    page, error = it.engine.submit(it.engine.fetch_many(it.session, requests, caller=agent)).result(60)
+    assert (type(page), getattr(error, "code", "")) == (Page, "acting_not_allowed")
+    assert {(event["channel"], event["kernel"], event["notebook"]) for event in it.events} == {
+        ("tool", "one", "tides.ipynb")
+    }
+
+
+def test_a_save_is_begun_on_record_before_it_is_sent(bench: BenchMaker, site: Site) -> None:
+    it = bench()
+    running = it.begin(f"http://{HOST}/gate", method="get", save=True)
+    arrived(site, "/gate")
+    (started,) = it.events
+    assert (started["outcome"], started["method"], started["risk"]) == ("started", "GET", "read")
+    site.release()
+    assert running.result(30).saved is not None
 
 
 def test_what_is_no_success_tells_what_the_site_answered(bench: BenchMaker) -> None:

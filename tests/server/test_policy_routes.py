@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from jupyter_webresearch.kernel.proof import KernelIdentity, derive_key
-from tests.server.running import Answer, Caller, Kernel, ThreadServer, start_kernel, start_session
+from jupyter_webresearch.server import session_life
+from tests.server.running import TOKEN, Answer, Caller, Kernel, ThreadServer, start_kernel, start_session
 from tests.server.test_openapi import check
 from tests.server.test_routes import PAGE, is_error
 from tests.sites import Site
@@ -167,6 +168,31 @@ def test_a_users_events_are_marked(call: Caller) -> None:
     assert last in since
 
 
+def test_an_answer_has_the_newest_hundred_unless_more_are_asked_for(call: Caller) -> None:
+    call("POST", "webresearch/batch", {"requests": [{"url": "http://10.0.0.1/"}] * 60})
+    every = call("GET", "webresearch/journal?limit=10000").json["events"]
+    assert len(every) > 100
+    assert call("GET", "webresearch/journal").json["events"] == every[-100:]
+
+
+def test_who_changed_the_policy_or_switched_is_on_record(server: ThreadServer, call: Caller, kernel: Kernel) -> None:
+    def last() -> tuple[str, str, str]:
+        event = call("GET", "webresearch/journal?limit=1").json["events"][0]
+        return event["kind"], event["channel"], event["kernel"]
+
+    call("POST", "webresearch/policy", {"allow": ["other.example"]})
+    assert last() == ("approval", "rest", "")
+    by_kernel(server, kernel, "POST", "policy", {"task": "tides"})
+    assert last() == ("policy", "kernel", kernel.id)
+    call("POST", "webresearch/switch", {"enabled": True})
+    assert last() == ("policy", "rest", "")
+
+
+def test_jupyters_own_queries_are_no_filters(server: ThreadServer) -> None:
+    answer = server.caller(token=None)("GET", f"webresearch/journal?token={TOKEN}&_xsrf=x&no_track_activity=1&limit=1")
+    assert (answer.status, len(answer.json["events"])) == (200, 1)
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -206,6 +232,15 @@ def test_the_authorizer_is_asked(server: ThreadServer, call: Caller, monkeypatch
     assert asked == [("read", "webresearch"), ("write", "webresearch"), ("write", "webresearch")]
     monkeypatch.undo()
     assert call("GET", "webresearch/operations").json == {"operations": ["fetch", "search"]}
+
+
+def test_users_make_room_for_each_other(call: Caller, web: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"{PAGE}?of-a-user"
+    before = len(web.seen)
+    for most, requests in ((64, 1), (64, 1), (0, 2)):
+        monkeypatch.setattr(session_life, "MAX_USERS", most)
+        assert call("POST", "webresearch/fetch", {"url": url}).status == 200
+        assert len(web.seen) - before == requests
 
 
 def test_when_to_ask_again_is_a_header_too(call: Caller) -> None:
