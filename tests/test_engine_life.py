@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_webresearch.config import Settings, WebExtraction, WebFetch
+from jupyter_webresearch.config import Settings, WebBudgets, WebExtraction, WebFetch
 from jupyter_webresearch.engine import Engine
 from jupyter_webresearch.errors import WebResearchError
 from jupyter_webresearch.models import FetchRequest
@@ -226,3 +226,16 @@ def test_offline_waiting_for_a_worker_counts_in_the_time(make_engine: EngineMake
             engine.extract(session=engine.session("a"), data=b"<p>some words", url="https://example.org/")
         ).result(60)
     assert caught.value.code == "timeout"
+
+
+def test_a_closed_engine_leaves_no_thread(make_engine: EngineMaker, tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    engine = make_engine(Settings(budgets=WebBudgets()), as_is=True, budget_file=tmp_path / "budgets")
+    Reader(engine).fetch("/plain", method="HEAD")
+    made = [thread for thread in threading.enumerate() if thread not in before]
+    assert any(thread.name.startswith("webresearch-journal") for thread in made)
+    assert any(thread.name.startswith("webresearch-budgets") for thread in made)
+    engine.close()
+    for thread in made:
+        thread.join(30)
+    assert not [thread.name for thread in made if thread.is_alive()]

@@ -91,6 +91,9 @@ def test_the_classifier_is_shown_what_is_asked_and_what_for_once_a_session(
 
     it.engine.submit(image()).result(60)
     assert judge.shown() == {**shown, "kind": "image", "body": "another", "body_bytes": 7}
+    it.engine.submit(it.engine._end_session(it.session)).result(30)  # as drop_session does, awaited
+    it.engine.submit(image()).result(60)
+    assert len(judge.payloads) == 4, "nothing is remembered of a session that has ended"
 
 
 def test_a_redirect_over_a_sites_budget_is_shown_to_nobody(

@@ -15,9 +15,12 @@ from jupyter_webresearch.caller import Caller
 from jupyter_webresearch.config import WebBudgets, WebFetch, WebJournal, WebPolicy
 from jupyter_webresearch.errors import Failed, Refused
 from jupyter_webresearch.models import FetchRequest
+from jupyter_webresearch.policy.asks import NotebookAsk
 from jupyter_webresearch.policy.policy_change import PolicyChange
+from jupyter_webresearch.policy.report_text import policy_text
 from tests.bench import URL, arrived, outcomes
 from tests.conftest import HOST, BenchMaker, EngineMaker
+from tests.server.running import free_port
 from tests.sites import Site
 from tests.sites.network import StubResolver
 
@@ -216,6 +219,34 @@ def test_grants_and_denials_are_approvals(bench: BenchMaker) -> None:
     assert "session" in granted["scope"]
 
 
+def test_of_changes_at_once_none_is_lost(bench: BenchMaker) -> None:
+    it = bench()
+    hosts = [f"host{number}.example.net" for number in range(8)]
+    changes = [it.engine.change_policy(it.session, PolicyChange(allow=(host,))) for host in hosts]
+    for running in [it.engine.submit(change) for change in changes]:
+        running.result(30)
+    assert {it.engine.check_url(f"http://{host}/", it.session.id).code for host in hosts} == {"ok"}
+
+
+def test_what_a_notebook_asks_while_its_session_changes_holds(bench: BenchMaker) -> None:
+    it = bench()
+    reached, goes_on = threading.Event(), threading.Event()
+    change = it.engine._policy.lists.change
+
+    def slow(*arguments: Any) -> Any:
+        reached.set()
+        assert goes_on.wait(30)
+        return change(*arguments)
+
+    it.engine._policy.lists.change = slow  # type: ignore[method-assign]
+    running = it.engine.submit(it.engine.change_policy(it.session, PolicyChange(task="tides")))
+    assert reached.wait(30)
+    it.session.asks.notebook = NotebookAsk.from_metadata({"allow": ["other.example.net"]})
+    goes_on.set()
+    assert running.result(30)["task"] == "tides"
+    assert it.fails().code == "not_allowed"
+
+
 def test_an_agent_can_t_change_what_it_may_reach(bench: BenchMaker) -> None:
     it = bench()
     change = it.engine.change_policy(it.session, PolicyChange(act=(HOST,)), Caller("tool"))
@@ -264,8 +295,18 @@ def test_dollars_are_reserved_before_sending_and_given_back_when_nothing_was_sen
     it.fetch(f"http://{HOST}/plain?1")
     it.fetch(f"http://{HOST}/plain?2")
     assert it.events[-1]["cost"] == pytest.approx(0.01)
+    assert it.change()["dollars_spent"] == pytest.approx(0.02)
     error = it.fails(f"http://{HOST}/plain?3")
     assert (error.code, error.setting) == ("over_budget", "WebBudgets.session_dollars")
+
+
+def test_the_lists_are_told_though_budgets_can_t_be(bench: BenchMaker) -> None:
+    it = bench(budgets=WebBudgets(storage=f"redis://127.0.0.1:{free_port()}/0"))
+    told = it.change(allow=(HOST,))
+    assert told["budgets"] == []
+    assert told["budgets_fault"] == it.fails().message
+    assert told["ask"]["reach"] == HOST
+    assert told["budgets_fault"] in policy_text(told)
 
 
 def test_totals_end_with_the_session(bench: BenchMaker) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tornado.web import HTTPError
 
+from jupyter_webresearch.errors import Failed, Refused, WebResearchError
 from jupyter_webresearch.kernel.proof import KernelIdentity, derive_key
-from jupyter_webresearch.server import session_life
+from jupyter_webresearch.server import handlers, session_life
 from tests.server.running import TOKEN, Answer, Caller, Kernel, ThreadServer, start_kernel, start_session
 from tests.server.test_openapi import check
 from tests.server.test_routes import PAGE, is_error
@@ -248,3 +251,48 @@ def test_when_to_ask_again_is_a_header_too(call: Caller) -> None:
     answer = call("POST", "webresearch/fetch", {"url": url})
     is_error(answer, 429, "rate_limited")
     assert int(answer.headers["retry-after"]) == math.ceil(answer.json["retry_after"])
+
+
+@pytest.mark.parametrize(
+    ("error", "phrase", "after"),
+    [
+        (Failed("rate_limited", "wait", retry_after=1.2), "Too Many Requests", "2"),
+        (Refused("robots", "wait", retry_after=1.2), "Forbidden", None),
+        (Failed("cancelled", "ended"), "cancelled", None),
+        (Failed("config", "planted for the operator"), "Internal Server Error", None),
+    ],
+    ids=["to wait", "not to wait", "no status of HTTP", "the operator's"],
+)
+def test_an_error_is_an_answer_and_no_fault(
+    server: ThreadServer,
+    call: Caller,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: WebResearchError,
+    phrase: str,
+    after: str | None,
+) -> None:
+    def failing(_body: bytes) -> None:
+        raise error
+
+    records: list[logging.LogRecord] = []
+    monkeypatch.setattr(handlers, "read_fetch", failing)
+    monkeypatch.setattr(server.app.log, "handle", records.append)
+    connection = call.connect()
+    answer = call.send(connection, "POST", "webresearch/fetch", {"url": PAGE})
+    assert (answer.reason, answer.getheader("Retry-After")) == (phrase, after)
+    assert answer.read()
+    connection.close()
+    told = [record.getMessage() for record in records if record.levelno >= logging.ERROR and not record.exc_info]
+    assert not any(record.exc_info for record in (*records, *caplog.records))
+    assert any(error.message in line for line in told) is (error.code == "config")
+
+
+def test_what_jupyter_says_of_a_fault_is_not_told(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_body: bytes) -> None:
+        raise HTTPError(500, "%s can't be read", "/home/user/planted")
+
+    monkeypatch.setattr(handlers, "read_fetch", failing)
+    answer = call("POST", "webresearch/fetch", {"url": PAGE})
+    is_error(answer, 500, "internal")
+    assert b"planted" not in answer.body
