@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_webresearch.config import Settings, WebBudgets, WebPolicy, environment_name, settings_of
+from jupyter_webresearch.config import Settings, WebBudgets, WebExtraction, WebPolicy, environment_name, settings_of
 from jupyter_webresearch.engine import Engine
 from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.page import Page
@@ -26,6 +26,9 @@ HOST = "www.example.org"
 
 NO_LIMITS = {name: 0 for name in settings_of(WebBudgets) if name.endswith(("_minute", "_day", "_total"))}
 """Budgets of an operator who sets none: one engine serves thousands of tests in a minute."""
+
+ONE_WORKER = {environment_name(WebExtraction, "workers"): "1"}
+"""Environment of engines that read a page or two: each worker costs half a second of a processor."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -53,6 +56,8 @@ def jupyter_data_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         for name, value in NO_LIMITS.items():
             patch.setenv(environment_name(WebBudgets, name), str(value))
         patch.setenv(environment_name(WebPolicy, "robots"), "off")
+        for name, value in ONE_WORKER.items():
+            patch.setenv(name, value)
         yield
 
 
@@ -94,7 +99,10 @@ EngineMaker = Callable[..., Engine]
 
 @pytest.fixture
 def make_engine(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineMaker]:
-    """Return a maker of engines whose every public address leads to ``site``; ``as_is`` keeps default budgets."""
+    """Return a maker of engines whose every public address leads to ``site``.
+
+    They have one worker where the settings don't say how many; ``as_is`` keeps default budgets.
+    """
     engines: list[Engine] = []
 
     def make(settings: Settings | None = None, *, as_is: bool = False, **seams: object) -> Engine:
@@ -106,6 +114,9 @@ def make_engine(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             "data_folder": tmp_path_factory.mktemp("journal"),
         }
         settings = settings or Settings()
+        if settings.extraction.workers == 0:
+            given = {name: getattr(settings.extraction, name) for name in settings_of(WebExtraction)}
+            settings = replace(settings, extraction=WebExtraction(**{**given, "workers": 1}))
         engine = Engine(settings if as_is else unlimited(settings), **{**defaults, **seams})
         engines.append(engine)
         return engine

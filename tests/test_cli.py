@@ -69,7 +69,11 @@ def site():
 
 @pytest.fixture
 def opened(site):
-    return ["--WebPolicy.allow_private_networks=127.0.0.0/8", f"--WebPolicy.allowed_ports=[{site.port}]"]
+    return [
+        "--WebPolicy.allow_private_networks=127.0.0.0/8",
+        f"--WebPolicy.allowed_ports=[{site.port}]",
+        "--WebExtraction.workers=1",
+    ]
 
 
 # Usage

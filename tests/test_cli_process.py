@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ONE_WORKER
 from tests.sites import Site
 
 SCRIPTS = Path(sys.executable).parent
@@ -24,6 +25,7 @@ def environ(tmp_path):
     """The environment of someone with no configuration, and the locale that knows only ASCII."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "LC_", "LANG"))}
     return environ | {
+        **ONE_WORKER,
         "PATH": f"{SCRIPTS}{os.pathsep}{environ.get('PATH', '')}",
         "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
         "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"),

@@ -19,7 +19,7 @@ from jupyter_webresearch.kernel.approval import AGAIN, Approval, ask_at_terminal
 from jupyter_webresearch.kernel.local_client import LocalClient
 from jupyter_webresearch.models import FetchRequest
 from jupyter_webresearch.page import Page
-from tests.conftest import EngineMaker
+from tests.conftest import ONE_WORKER, EngineMaker
 from tests.server.running import Kernel, ThreadServer, start_kernel
 from tests.sites import Site
 from tests.sites.network import MappedDialler, StubResolver
@@ -227,7 +227,7 @@ def at_terminal(tmp_path: Path, site: Site, answer: bytes, *arguments: str) -> t
     """Run the command line on a terminal; return its status, what it printed and what the terminal showed."""
     ours, theirs = pty.openpty()
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "JPY"))}
-    folders = {f"JUPYTER_{name}_DIR": str(tmp_path / name) for name in ("CONFIG", "DATA", "RUNTIME")}
+    folders = ONE_WORKER | {f"JUPYTER_{name}_DIR": str(tmp_path / name) for name in ("CONFIG", "DATA", "RUNTIME")}
     command = [sys.executable, "-c", COMMAND_LINE, str(site.port), *arguments]
     with subprocess.Popen(
         command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env={**environ, **folders, "TERM": "dumb"},

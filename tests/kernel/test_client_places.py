@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ONE_WORKER
 from tests.sites import Site
 
 CELL = """
@@ -49,6 +50,7 @@ def environ(tmp_path: Path, web: Site, stranger: Site) -> dict[str, str]:
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "JPY"))}
     return {
         **inherited,
+        **ONE_WORKER,
         "SITE": f"http://127.0.0.1:{web.port}",
         "JUPYTER_WEBRESEARCH_WEBPOLICY_ALLOW_PRIVATE_NETWORKS": "127.0.0.0/8",
         "JUPYTER_WEBRESEARCH_WEBPOLICY_ALLOWED_PORTS": str(web.port),
