@@ -15,7 +15,6 @@ from typing import Any
 
 from jupyter_webresearch.errors import CODES
 from jupyter_webresearch.journal.event import Event
-from jupyter_webresearch.redaction import redact_text, redact_url
 
 __all__ = ["APPROVAL", "OPERATION", "POLICY", "emit", "register"]
 
@@ -84,6 +83,9 @@ def _emit(event_logger: Any, schema_id: str, data: dict[str, Any]) -> None:
 
 
 def _told(event: Event) -> tuple[str, dict[str, Any]]:
+    # By the first event: a server that is never asked loads nothing of the extraction, which redaction cleans with.
+    from jupyter_webresearch.redaction import redact_text, redact_url
+
     schema_id = _SCHEMA_OF_KIND.get(event.kind, OPERATION)
     known = {name: getattr(event, name) for name in _TOLD[schema_id]}
     told = {name: value for name, value in known.items() if value != _DEFAULTS[name] or name in _ALWAYS}
