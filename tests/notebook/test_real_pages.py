@@ -222,5 +222,6 @@ def test_the_kernel_did_none_of_it_itself(notebook: Notebook, articles: list[Rea
 def test_every_page_was_asked_for_once(
     notebook: Notebook, encoded: list[Read], articles: list[Read], kinds: dict[str, Read]
 ) -> None:
-    asked = notebook.site.paths()
+    robots, *asked = notebook.site.paths()
+    assert robots == "/robots.txt", "asked first, and once"
     assert len(asked) == len(set(asked)) == len(encoded) + len(articles) + len(kinds)
